@@ -1,0 +1,1 @@
+"""Plain functions on files: every stage's computation, without orchestration or tracking."""

@@ -1,0 +1,280 @@
+"""The files that stages exchange: JSON lines, corpus shards, labelled examples, predictions, word vectors.
+
+Every format opens in a notebook without this code. ``docs/data-formats.md`` shows one line of each.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.artifacts import digest_bytes, write_atomic
+from components.errors import ArtifactError, InputError
+
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+IGNORE_INDEX = -100
+"""The label that no loss and no score counts; the only such value."""
+
+EncoderFamily = Literal["bag_of_words", "word2vec", "recurrent", "bert"]
+ENCODER_CARD = "encoder.json"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write one JSON value, readable and with sorted keys, atomically."""
+    write_atomic(
+        path, (json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+    )
+
+
+def read_json(path: Path) -> Any:
+    """Read one JSON value."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def write_jsonl(path: Path, rows: Iterable[Any]) -> int:
+    """Write one JSON value a line; returns the number of lines."""
+    count = 0
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        for row in rows:
+            stream.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+            count += 1
+    return count
+
+
+def read_jsonl(path: Path) -> Iterator[Any]:
+    """Yield the values of a JSON-lines file, one in memory at a time."""
+    with path.open(encoding="utf-8", newline="\n") as stream:
+        for line in stream:
+            yield json.loads(line)
+
+
+# --- corpus shards ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document as sentences in their order; ``id`` is ``file:line`` of its first line in the source."""
+
+    id: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SegmentedDocument:
+    """A document as words: one tuple of words per sentence, in the order of the corpus it was made from."""
+
+    id: str
+    sentences: tuple[tuple[str, ...], ...]
+
+
+class ShardWriter:
+    """Writes documents into ``<split>-00000.jsonl`` and on, a new shard every ``shard_documents`` documents."""
+
+    def __init__(self, folder: Path, split: Split, shard_documents: int = 5000) -> None:
+        self._folder = folder
+        self._split = split
+        self._shard_documents = shard_documents
+        self._stream: TextIO | None = None
+        self.num_documents = 0
+
+    def write(self, document: Document | SegmentedDocument) -> None:
+        """Append one document."""
+        if self.num_documents % self._shard_documents == 0:
+            self.close()
+            name = f"{self._split}-{self.num_documents // self._shard_documents:05d}.jsonl"
+            self._stream = (self._folder / name).open("w", encoding="utf-8", newline="\n")
+        assert self._stream is not None
+        self._stream.write(json.dumps(asdict(document), ensure_ascii=False) + "\n")
+        self.num_documents += 1
+
+    def close(self) -> None:
+        """Close the current shard."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+
+def corpus_shards(corpus: Path, split: Split) -> list[Path]:
+    """The shards of a split, in order; empty when the corpus has no such split."""
+    return sorted(corpus.glob(f"{split}-[0-9]*.jsonl"))
+
+
+def read_documents(corpus: Path, split: Split = "train") -> Iterator[Document]:
+    """Yield the documents of a prepared corpus, one in memory at a time."""
+    for shard in corpus_shards(corpus, split):
+        for row in read_jsonl(shard):
+            yield Document(row["id"], tuple(row["sentences"]))
+
+
+def read_segmented(corpus: Path, split: Split = "train") -> Iterator[SegmentedDocument]:
+    """Yield the documents of a segmented corpus, one in memory at a time."""
+    for shard in corpus_shards(corpus, split):
+        for row in read_jsonl(shard):
+            yield SegmentedDocument(row["id"], tuple(tuple(words) for words in row["sentences"]))
+
+
+# --- labelled examples and predictions -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Example:
+    """A labelled text; ``id`` is ``file:line`` of its source line and survives to the prediction."""
+
+    id: str
+    text: str
+    label: str
+    leaked: bool = False
+    """A copy or near copy of this text was seen in the training split or the pretraining corpus."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The predicted label of one example and the probability of every label."""
+
+    id: str
+    label: str
+    probabilities: dict[str, float]
+
+
+def write_examples(dataset: Path, split: Split, examples: Iterable[Example]) -> int:
+    """Write ``<split>.jsonl``; returns the number of examples."""
+    return write_jsonl(dataset / f"{split}.jsonl", (asdict(example) for example in examples))
+
+
+def read_examples(dataset: Path, split: Split) -> list[Example]:
+    """Read the examples of one split."""
+    return [Example(**row) for row in read_jsonl(dataset / f"{split}.jsonl")]
+
+
+def select_examples(examples: list[Example], num_examples: int | None, seed: int) -> list[Example]:
+    """The labelled budget of a run: the first ``num_examples`` in the order of SHA-256(seed, id).
+
+    The same seed gives every rung the same subset, and a smaller subset is contained in every larger one.
+    """
+    ordered = sorted(examples, key=lambda example: digest_bytes(f"{seed}:{example.id}".encode()))
+    return ordered[:num_examples]
+
+
+def write_labels(dataset: Path, labels: Iterable[str]) -> None:
+    """Write ``labels.json``: the label names, sorted, whose positions are the class indices."""
+    write_json(dataset / "labels.json", sorted(labels))
+
+
+def read_labels(dataset: Path) -> list[str]:
+    """The label names; a name's position is its class index."""
+    return [str(label) for label in read_json(dataset / "labels.json")]
+
+
+def write_predictions(path: Path, predictions: Iterable[Prediction]) -> int:
+    """Write ``predictions.jsonl``; returns the number of predictions.
+
+    Raises:
+        ArtifactError: A probability is not finite.
+    """
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for prediction in predictions:
+            if not all(math.isfinite(value) for value in prediction.probabilities.values()):
+                raise ArtifactError(f"prediction {prediction.id} has a probability that is not finite")
+            yield asdict(prediction)
+
+    return write_jsonl(path, rows())
+
+
+def read_predictions(path: Path) -> list[Prediction]:
+    """Read ``predictions.jsonl``."""
+    return [Prediction(**row) for row in read_jsonl(path)]
+
+
+# --- word vectors and encoder cards ----------------------------------------------------------------------------------
+
+
+def write_vectors(path: Path, words: list[str], vectors: NDArray[np.float32]) -> None:
+    """Write the word2vec text format: a header ``count size``, then a word and its numbers a line.
+
+    Numbers are written with nine significant digits, which restores a float32 exactly.
+
+    Args:
+        path: File to write.
+        words: Distinct words without white space, N of them.
+        vectors: Shape [N, vector_size], finite.
+
+    Raises:
+        ArtifactError: Shapes differ, a word holds white space or repeats, or a number is not finite.
+    """
+    if vectors.ndim != 2 or len(words) != len(vectors) or len(set(words)) != len(words):
+        raise ArtifactError(f"{len(words)} words ({len(set(words))} distinct) for vectors of shape {vectors.shape}")
+    if not np.isfinite(vectors).all():
+        raise ArtifactError("word vectors hold a number that is not finite")
+    if (bad := next((word for word in words if not word or word.split() != [word]), None)) is not None:
+        raise ArtifactError(f"word {bad!r} is empty or holds white space, which the word2vec text format cannot store")
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.write(f"{vectors.shape[0]} {vectors.shape[1]}\n")
+        for word, vector in zip(words, vectors.tolist(), strict=True):
+            stream.write(word + " " + " ".join(f"{number:.9g}" for number in vector) + "\n")
+
+
+def read_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
+    """Read the word2vec text format.
+
+    Returns:
+        The N words and their vectors, shape [N, vector_size], float32.
+
+    Raises:
+        InputError: A wrong header, number of rows or columns, a repeated word or a non-finite number; with the line.
+    """
+    with path.open(encoding="utf-8", newline="\n") as stream:
+        header = stream.readline().split()
+        if len(header) != 2 or not all(part.isdigit() for part in header):
+            raise InputError(f"header {' '.join(header)!r}, expected 'COUNT SIZE'", file=path, line=1)
+        count, size = int(header[0]), int(header[1])
+        words: dict[str, None] = {}
+        rows: list[NDArray[np.float32]] = []
+        for number, line in enumerate(stream, 2):
+            word, vector = _parse_vector(path, number, line, size)
+            if word in words:
+                raise InputError(f"word {word!r} appears twice", file=path, line=number)
+            words[word] = None
+            rows.append(vector)
+    if len(words) != count:
+        raise InputError(f"header announces {count} words, the file holds {len(words)}", file=path, line=1)
+    return list(words), np.stack(rows) if rows else np.zeros((0, size), dtype=np.float32)
+
+
+def _parse_vector(path: Path, number: int, line: str, size: int) -> tuple[str, NDArray[np.float32]]:
+    word, *values = line.rstrip("\n").rstrip(" ").split(" ")
+    if len(values) != size:
+        raise InputError(f"{len(values)} numbers after word {word!r}, header says {size}", file=path, line=number)
+    try:
+        vector = np.array(values, dtype=np.float32)
+    except ValueError as error:
+        raise InputError(f"word {word!r}: {error}", file=path, line=number) from error
+    if not np.isfinite(vector).all():
+        raise InputError(f"word {word!r} has a number that is not finite", file=path, line=number)
+    return word, vector
+
+
+def write_encoder_card(folder: Path, family: EncoderFamily, **facts: Any) -> None:
+    """Write ``encoder.json``, which says how to load the encoder in this folder."""
+    write_json(folder / ENCODER_CARD, {"family": family, **facts})
+
+
+def read_encoder_card(folder: Path) -> dict[str, Any]:
+    """Read ``encoder.json``; its ``family`` names the loader.
+
+    Raises:
+        ArtifactError: The folder holds no encoder.
+    """
+    path = folder / ENCODER_CARD
+    if not path.is_file():
+        raise ArtifactError(f"{folder} holds no {ENCODER_CARD}: not an encoder artifact")
+    card: dict[str, Any] = read_json(path)
+    return card

@@ -1,0 +1,1 @@
+"""Composition: the flows, the tracked stages and the command line."""

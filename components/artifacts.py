@@ -153,6 +153,10 @@ class Store:
         """Folder for a stage's training checkpoints; kept across kills, dropped when the artifact is published."""
         return self.root / "checkpoints" / stage / key[:32]
 
+    def drop_checkpoints(self, stage: str, key: str) -> None:
+        """Remove the checkpoints of a stage whose artifact is published."""
+        shutil.rmtree(self.checkpoint_dir(stage, key), ignore_errors=True)
+
     def find(self, stage: str, key: str) -> Artifact | None:
         """The verified artifact with this key, or None.
 

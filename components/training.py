@@ -7,24 +7,39 @@ from the step number. A checkpoint therefore needs no generator state, and a res
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
-from components.artifacts import MANIFEST, hash_folder, sync_folder, write_atomic
+from components.checkpoints import CheckpointState, latest_checkpoint, resume, save_checkpoint
 from components.contract import LogMetrics, ignore_metrics
-from components.errors import ArtifactError, TrainingError
+from components.errors import TrainingError
+
+__all__ = [
+    "CheckpointState",
+    "Precision",
+    "StepLoss",
+    "TrainingResult",
+    "TrainingSettings",
+    "autocast",
+    "choose_device",
+    "choose_precision",
+    "latest_checkpoint",
+    "learning_rate_at",
+    "make_optimizer",
+    "resume",
+    "save_checkpoint",
+    "seed_everything",
+    "step_seed",
+    "train",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +57,7 @@ def step_seed(seed: int, step: int) -> int:
 
 
 def choose_device() -> torch.device:
-    """CUDA where there is one, else the CPU; ``RUNGS_DEVICE`` overrides (a property of the machine, not of a result)."""
+    """CUDA where there is one, else the CPU; ``RUNGS_DEVICE`` overrides, as it belongs to the machine, not the result."""
     return torch.device(os.environ.get("RUNGS_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
@@ -51,8 +66,10 @@ def choose_precision(requested: Literal["auto", "float32", "bfloat16"], device: 
     if requested != "auto":
         return requested
     if device.type == "cuda":
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    return "bfloat16" if torch.ops.mkldnn._is_mkldnn_bf16_supported() and _cpu_has_bf16() else "float32"
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        native = torch.ops.mkldnn._is_mkldnn_bf16_supported() and _cpu_has_bf16()
+    return "bfloat16" if native else "float32"
 
 
 def _cpu_has_bf16() -> bool:
@@ -100,9 +117,11 @@ class TrainingResult:
 
     num_steps: int
     seconds: float
-    """Wall-clock time in training steps over all attempts, including those before a resume."""
+    """Wall-clock time of the loop over all attempts, including those before a resume."""
     resumed_from_step: int
     final_metrics: dict[str, float]
+    step_seconds: float = 0.0
+    """Wall-clock time of this attempt in training steps alone: batches, forward, backward, update."""
 
 
 def train(
@@ -125,38 +144,43 @@ def train(
         on_step: Called after each step with the number of finished steps.
 
     Raises:
-        TrainingError: A loss or gradient norm is not finite (the last good checkpoint stays), or the disk is full.
+        TrainingError: A loss, gradient norm or weight is not finite (the last good checkpoint stays), or the disk is
+            full.
     """
     optimizer = make_optimizer(model, settings)
     state = resume(model, optimizer, checkpoint_dir) if checkpoint_dir else CheckpointState()
-    step, elapsed, started = state.step, state.seconds, time.perf_counter()
-    window, averages = _Window(), dict(state.metrics)
+    step, averages, window = state.step, dict(state.metrics), _Window(state.window)
+    started, step_seconds = time.perf_counter() - state.seconds, 0.0
     model.train()
-    while step < settings.num_train_steps or settings.max_minutes is not None:
-        seconds = elapsed + time.perf_counter() - started
-        progress = _progress(settings, step, seconds)
-        if progress >= 1.0:
-            break
+    while (progress := _progress(settings, step, time.perf_counter() - started)) < 1.0:
+        begun = time.perf_counter()
+        learning_rate = learning_rate_at(settings, step, progress)
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate_at(settings, step, progress)
+            group["lr"] = learning_rate
         torch.manual_seed(step_seed(settings.seed, step))
         window.add(_train_step(model, optimizer, losses_at(step), settings.max_grad_norm, step, checkpoint_dir))
         step += 1
+        step_seconds += time.perf_counter() - begun
         if on_step:
             on_step(step)
-        if step % settings.log_every_steps == 0 or step == settings.num_train_steps:
+        done = _progress(settings, step, time.perf_counter() - started)
+        if step % settings.log_every_steps == 0 or done >= 1.0:
             averages = window.take()
-            log_metrics({**averages, "learning_rate": group["lr"], "progress": progress}, step=step)
-        if checkpoint_dir and step % settings.checkpoint_every_steps == 0 and step < settings.num_train_steps:
-            seconds = elapsed + time.perf_counter() - started
-            save_checkpoint(checkpoint_dir, model, optimizer, CheckpointState(step, seconds, averages))
-    return TrainingResult(step, elapsed + time.perf_counter() - started, state.step, averages)
+            log_metrics({**averages, "learning_rate": learning_rate, "progress": min(done, 1.0)}, step=step)
+        if checkpoint_dir and step % settings.checkpoint_every_steps == 0 and done < 1.0:
+            _require_finite_weights(model, step, checkpoint_dir)
+            seconds = time.perf_counter() - started
+            save_checkpoint(
+                checkpoint_dir, model, optimizer, CheckpointState(step, seconds, averages, window.content())
+            )
+    _require_finite_weights(model, step, checkpoint_dir)
+    return TrainingResult(step, time.perf_counter() - started, state.step, averages or window.take(), step_seconds)
 
 
 def _progress(settings: TrainingSettings, step: int, seconds: float) -> float:
     if settings.max_minutes is not None:
         return seconds / (60 * settings.max_minutes)
-    return step / settings.num_train_steps
+    return step / settings.num_train_steps if settings.num_train_steps else 1.0
 
 
 def learning_rate_at(settings: TrainingSettings, step: int, progress: float) -> float:
@@ -177,7 +201,7 @@ def _train_step(
     step: int,
     checkpoint_dir: Path | None,
 ) -> dict[str, float]:
-    totals: dict[str, float] = {}
+    totals: dict[str, float] = {"loss": 0.0}
     rows: tuple[str, ...] = ()
     for share in losses:
         share.loss.backward()  # type: ignore[no-untyped-call]
@@ -185,33 +209,49 @@ def _train_step(
         for name, value in {"loss": share.loss.detach(), **share.metrics}.items():
             totals[name] = totals.get(name, 0.0) + float(value)
     norm = float(nn.utils.clip_grad_norm_(model.parameters(), max_grad_norm))
-    finite = torch.isfinite(torch.tensor([norm, totals.get("loss", 0.0)])).all()
-    if not finite:
-        kept = latest_checkpoint(checkpoint_dir) if checkpoint_dir else None
+    if not torch.isfinite(torch.tensor([norm, totals["loss"]])).all():
         raise TrainingError(
-            f"step {step}: loss {totals.get('loss')}, gradient norm {norm} is not finite; rows {', '.join(rows[:8]) or 'unknown'}; "
-            f"last good checkpoint: {kept or 'none'}. Remedy: lower learning_rate or max_grad_norm, or use float32."
+            f"step {step}: loss {totals['loss']}, gradient norm {norm} is not finite; "
+            f"rows {', '.join(rows[:8]) or 'unknown'}; {_last_good(checkpoint_dir)}. "
+            "Remedy: lower learning_rate or max_grad_norm, or use float32."
         )
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
     return totals
 
 
+def _require_finite_weights(model: nn.Module, step: int, checkpoint_dir: Path | None) -> None:
+    """The update itself can overflow: such weights are neither saved nor returned."""
+    names = [name for name, parameter in model.named_parameters() if not bool(torch.isfinite(parameter).all())]
+    if names:
+        raise TrainingError(
+            f"after step {step}: weights of {', '.join(names[:4])} ({len(names)} tensors) are not finite; "
+            f"{_last_good(checkpoint_dir)}. Remedy: lower learning_rate."
+        )
+
+
+def _last_good(checkpoint_dir: Path | None) -> str:
+    kept = latest_checkpoint(checkpoint_dir) if checkpoint_dir else None
+    return f"last good checkpoint: {kept or 'none'}"
+
+
 class _Window:
     """Averages of the metrics since the last report."""
 
-    def __init__(self) -> None:
-        self._sums: dict[str, float] = {}
-        self._counts: dict[str, int] = {}
+    def __init__(self, content: Mapping[str, tuple[float, int]]) -> None:
+        self._totals = dict(content)
 
     def add(self, values: Mapping[str, float]) -> None:
         for name, value in values.items():
-            self._sums[name] = self._sums.get(name, 0.0) + value
-            self._counts[name] = self._counts.get(name, 0) + 1
+            total, count = self._totals.get(name, (0.0, 0))
+            self._totals[name] = (total + value, count + 1)
+
+    def content(self) -> dict[str, tuple[float, int]]:
+        return dict(self._totals)
 
     def take(self) -> dict[str, float]:
-        averages = {name: total / self._counts[name] for name, total in self._sums.items()}
-        self.__init__()  # type: ignore[misc]
+        averages = {name: total / count for name, (total, count) in self._totals.items()}
+        self._totals = {}
         return averages
 
 
@@ -223,111 +263,3 @@ def make_optimizer(model: nn.Module, settings: TrainingSettings) -> torch.optim.
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW([group for group in groups if group["params"]], lr=settings.learning_rate, fused=True)
-
-
-# --- checkpoints -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class CheckpointState:
-    """What a checkpoint knows beside tensors."""
-
-    step: int = 0
-    seconds: float = 0.0
-    metrics: dict[str, float] = field(default_factory=dict)
-    num_threads: int = field(default_factory=torch.get_num_threads)
-
-
-def save_checkpoint(
-    checkpoint_dir: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: CheckpointState
-) -> Path:
-    """Save a complete checkpoint under its final name, or nothing; older ones but the previous go afterwards.
-
-    Raises:
-        TrainingError: The disk is full or not writable; the previous checkpoint is intact.
-    """
-    checkpoint_dir.mkdir(parents=True, exist_ok=True)
-    final = checkpoint_dir / f"step-{state.step:08d}"
-    scratch = checkpoint_dir / f".writing-{os.getpid()}-{state.step}"
-    shutil.rmtree(scratch, ignore_errors=True)
-    try:
-        scratch.mkdir()
-        save_model(model, str(scratch / "model.safetensors"))
-        save_file(_optimizer_tensors(model, optimizer), scratch / "optimizer.safetensors")
-        write_atomic(scratch / "state.json", json.dumps(state.__dict__).encode())
-        write_atomic(scratch / MANIFEST, json.dumps(hash_folder(scratch)).encode())
-        sync_folder(scratch)
-        shutil.rmtree(final, ignore_errors=True)
-        scratch.replace(final)
-    except (OSError, SafetensorError) as error:
-        shutil.rmtree(scratch, ignore_errors=True)
-        needed = 3 * sum(p.numel() * p.element_size() for p in model.parameters())
-        raise TrainingError(
-            f"cannot save checkpoint {final}: {error}; about {needed:,} bytes needed, "
-            f"{shutil.disk_usage(checkpoint_dir).free:,} free. Remedy: free space and run the same command again."
-        ) from error
-    for old in sorted(checkpoint_dir.glob("step-*"))[:-2]:
-        shutil.rmtree(old, ignore_errors=True)
-    return final
-
-
-def _named_trainable(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-    return ((name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad)
-
-
-def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    tensors = {}
-    for name, parameter in _named_trainable(model):
-        for slot, value in optimizer.state.get(parameter, {}).items():
-            tensors[f"{slot}|{name}"] = value.detach().clone().contiguous()
-    return tensors
-
-
-def latest_checkpoint(checkpoint_dir: Path) -> Path | None:
-    """The newest checkpoint whose manifest is complete and right; damaged ones are named in the log and skipped."""
-    for path in sorted(checkpoint_dir.glob("step-*"), reverse=True):
-        try:
-            if hash_folder(path) == json.loads((path / MANIFEST).read_text(encoding="utf-8")):
-                return path
-            problem = "content differs from its manifest"
-        except (OSError, ValueError) as error:
-            problem = str(error)
-        logger.warning("checkpoint %s is not usable (%s); falling back to the one before", path, problem)
-    return None
-
-
-def resume(model: nn.Module, optimizer: torch.optim.Optimizer, checkpoint_dir: Path) -> CheckpointState:
-    """Load the newest good checkpoint into model and optimiser; a fresh state when there is none.
-
-    Raises:
-        ArtifactError: The checkpoint belongs to a model of another shape.
-    """
-    for leftover in checkpoint_dir.glob(".writing-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    path = latest_checkpoint(checkpoint_dir)
-    if path is None:
-        return CheckpointState()
-    try:
-        load_model(model, path / "model.safetensors", strict=True)
-    except (RuntimeError, SafetensorError) as error:
-        raise ArtifactError(f"checkpoint {path} does not fit this model: {error}") from error
-    _restore_optimizer(model, optimizer, load_file(path / "optimizer.safetensors"))
-    state = CheckpointState(**json.loads((path / "state.json").read_text(encoding="utf-8")))
-    if state.num_threads != torch.get_num_threads():
-        logger.warning(
-            "checkpoint %s was made with %d threads, this run has %d: sums may differ in the last digits",
-            path, state.num_threads, torch.get_num_threads(),
-        )  # fmt: skip
-    logger.info("resumed from %s", path)
-    return state
-
-
-def _restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    slots: dict[str, dict[str, Tensor]] = {}
-    for key, value in tensors.items():
-        slot, name = key.split("|", 1)
-        slots.setdefault(name, {})[slot] = value
-    for name, parameter in _named_trainable(model):
-        if name in slots:
-            device = parameter.device
-            optimizer.state[parameter] = {slot: value.to(device) for slot, value in slots[name].items()}

@@ -1,0 +1,1 @@
+"""Labelled texts -> one-hot or TF-IDF features."""

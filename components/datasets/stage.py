@@ -1,0 +1,258 @@
+"""The data set stages: ``prepare_dataset`` and ``audit_leaks``."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from components.artifacts import digest_file
+from components.contract import LogMetrics, Metrics, ignore_metrics
+from components.datasets.audit import audit_splits
+from components.datasets.config import AuditConfig, DatasetConfig
+from components.datasets.labels import label_name, label_set
+from components.datasets.rows import LabelledText, Row, Rows, source_names, text_value
+from components.datasets.sources import SourceRows, read_source
+from components.datasets.splits import Dropped, limit_texts, remove_duplicates, split_texts
+from components.errors import ArtifactError, InputError
+from components.formats import (
+    SPLITS,
+    Example,
+    Split,
+    read_examples,
+    read_labels,
+    write_examples,
+    write_json,
+    write_jsonl,
+    write_labels,
+)
+from components.text.normalization import normalize
+
+
+@dataclass
+class _Findings:
+    """What preparing has counted and dropped so far."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    dropped: list[Dropped] = field(default_factory=list)
+
+    def drop(self, rows: Sequence[Dropped]) -> None:
+        self.dropped += rows
+        for row in rows:
+            self.counts[f"num_rows_{row.reason}"] += 1
+
+
+def prepare_dataset(config: DatasetConfig, *, out_dir: Path, log_metrics: LogMetrics = ignore_metrics) -> Metrics:
+    """Read labelled texts, check every row, normalise, split, and write one JSON-lines file per split.
+
+    All checks are done before the first file is written. ``num_rows`` equals the examples of all splits plus the rows
+    dropped for each reason; ``dropped.jsonl`` names every dropped row.
+
+    Args:
+        config: Source, columns, label rules, splits and normalisation.
+        out_dir: Receives ``train.jsonl``, ``validation.jsonl``, ``test.jsonl``, ``labels.json``, ``dropped.jsonl`` and
+            ``dataset.json`` (labels per split, file digests).
+        log_metrics: Receives the counts.
+
+    Returns:
+        Counts of rows, dropped rows per reason, examples per split, labels and changes by normalisation.
+
+    Raises:
+        InputError: Input that cannot be used; with file, line, value and remedy.
+    """
+    started = time.perf_counter()
+    findings = _Findings(Counter(dict.fromkeys(_ALWAYS_COUNTED, 0)))
+    source = read_source(config)
+    texts = {split: _check_rows(parts, source, config, findings) for split, parts in source.parts.items()}
+    _refuse_repeated_ids(texts)
+    splits = _make_splits(texts, config, findings)
+    labels, findings.counts["num_rows_unseen_label"] = label_set(
+        splits, config.labels, stop_on_unseen=config.unseen_label == "stop"
+    )
+    _write_dataset(out_dir, splits, labels, config, findings)
+    metrics = {name: float(count) for name, count in sorted(findings.counts.items())}
+    metrics["dataset_seconds"] = time.perf_counter() - started
+    log_metrics(metrics)
+    return metrics
+
+
+_ALWAYS_COUNTED = (
+    "num_boms_removed",
+    "num_rows_contradictory_label",
+    "num_rows_duplicate",
+    "num_rows_empty_text",
+    "num_rows_over_limit",
+    "num_texts_contradictory",
+)
+
+
+def _check_rows(
+    parts: Sequence[Rows], source: SourceRows, config: DatasetConfig, findings: _Findings
+) -> list[LabelledText]:
+    texts: list[LabelledText] = []
+    for part in parts:
+        name = source.names[part.file]
+        findings.counts["num_rows"] += len(part.rows) + len(part.blank_lines)
+        findings.counts["num_boms_removed"] += part.num_boms
+        findings.drop([Dropped(f"{name}:{line}", "empty_text") for line in part.blank_lines])
+        for row in part.rows:
+            text = _check_row(row, name, config, findings)
+            if text.key:
+                texts.append(text)
+            else:
+                findings.drop([Dropped(text.id, "empty_text")])
+    if not texts:
+        raise InputError(
+            f"no row with a text among {sum(len(part.rows) for part in parts)}",
+            file=parts[0].file,
+            remedy="check text_column and the file",
+        )
+    return texts
+
+
+def _check_row(row: Row, name: str, config: DatasetConfig, findings: _Findings) -> LabelledText:
+    normalized = normalize(text_value(row.text, row.file, row.line), config.normalization, file=row.file, line=row.line)
+    for rule, number in normalized.counts.items():
+        findings.counts[f"num_{rule}"] += number
+    identifier = row.id if row.id is not None else f"{name}:{row.line}"
+    if not normalized.text.strip():
+        return LabelledText(identifier, "", "", f"{row.file}:{row.line}")
+    label = label_name(row.label, float_labels=config.float_labels, allowed=config.labels, file=row.file, line=row.line)
+    return LabelledText(identifier, normalized.text, label, f"{row.file}:{row.line}")
+
+
+def _refuse_repeated_ids(texts: Mapping[Split, Sequence[LabelledText]]) -> None:
+    places: dict[str, str] = {}
+    for text in (text for split in texts.values() for text in split):
+        if text.id in places:
+            raise InputError(
+                f"{text.place}: id {text.id!r} was used at {places[text.id]} already",
+                remedy="give every row of every split its own id, or leave id_column out",
+            )
+        places[text.id] = text.place
+
+
+def _make_splits(
+    texts: dict[Split, list[LabelledText]], config: DatasetConfig, findings: _Findings
+) -> dict[Split, list[LabelledText]]:
+    """Split what is missing off the training rows, then apply the limits."""
+    test_fraction = 0.0 if "test" in texts else config.test_fraction
+    validation_fraction = 0.0 if "validation" in texts else config.validation_fraction
+    train = texts["train"]
+    if test_fraction or validation_fraction:
+        train, dropped, findings.counts["num_texts_contradictory"] = remove_duplicates(train)
+        findings.drop(dropped)
+    splits = split_texts(train, test_fraction=test_fraction, validation_fraction=validation_fraction, seed=config.seed)
+    splits.update({split: rows for split, rows in texts.items() if split != "train"})
+    limits: dict[Split, int | None] = {
+        "validation": config.num_validation_examples,
+        "test": config.num_test_examples,
+    }
+    for split, limit in limits.items():
+        splits[split], dropped = limit_texts(splits[split], limit, config.seed)
+        findings.drop(dropped)
+    for split in SPLITS:
+        if not splits[split]:
+            raise InputError(
+                f"the {split} split is empty ({len(texts['train'])} training rows read)",
+                remedy=f"add rows, or name a {split} file, or raise {split}_fraction",
+            )
+    return splits
+
+
+def _write_dataset(
+    out_dir: Path,
+    splits: Mapping[Split, Sequence[LabelledText]],
+    labels: Sequence[str],
+    config: DatasetConfig,
+    findings: _Findings,
+) -> None:
+    for split in SPLITS:
+        examples = (Example(text.id, text.text, text.label) for text in splits[split])
+        findings.counts[f"num_{split}"] = write_examples(out_dir, split, examples)
+    findings.counts["num_labels"] = len(labels)
+    write_labels(out_dir, labels)
+    write_jsonl(out_dir / "dropped.jsonl", map(asdict, findings.dropped))
+    card: dict[str, Any] = {
+        "counts": findings.counts,
+        "labels": {split: Counter(text.label for text in splits[split]) for split in SPLITS},
+        "files": _file_digests(config),
+        "source": config.source,
+    }
+    write_json(out_dir / "dataset.json", card)
+
+
+def _file_digests(config: DatasetConfig) -> dict[str, str]:
+    files = config.external_files()
+    root = Path(config.hub_id or "")
+    names = (
+        {str(path): path.relative_to(root).as_posix() for path in files}
+        if config.source == "hub"
+        else source_names(files)
+    )
+    return {names[str(path)]: digest_file(path) for path in files}
+
+
+def audit_leaks(
+    config: AuditConfig, *, dataset: Path, out_dir: Path, log_metrics: LogMetrics = ignore_metrics
+) -> Metrics:
+    """Find exact and near duplicates and contradictory labels inside and across splits, and write a cleaned data set.
+
+    Test rows are never removed: a test row with a copy in train or validation is marked ``leaked``, so that scores can
+    be shown on all rows and on clean ones. What is removed is listed in ``dropped.jsonl`` with its reason.
+
+    Args:
+        config: Similarity settings and what to remove.
+        dataset: Folder written by ``prepare_dataset``.
+        out_dir: Receives the same layout plus ``audit.json``.
+        log_metrics: Receives progress and the counts.
+
+    Returns:
+        Every count of the report, the share of leaked test rows, and seconds.
+
+    Raises:
+        ArtifactError: ``dataset`` lacks a file.
+        InputError: Removing duplicates empties a split or leaves one label to train on.
+    """
+    started = time.perf_counter()
+    examples = _read_dataset(dataset)
+    result = audit_splits(examples, config, on_progress=lambda share: log_metrics({"progress": share}))
+    _refuse_emptied(examples, result.examples)
+    for split in SPLITS:
+        write_examples(out_dir, split, result.examples[split])
+    write_labels(out_dir, read_labels(dataset))
+    write_jsonl(out_dir / "dropped.jsonl", map(asdict, result.removed))
+    write_json(out_dir / "audit.json", {"counts": result.counts, "config": config.model_dump(), "pairs": result.pairs})
+    metrics = {name: float(count) for name, count in sorted(result.counts.items())}
+    metrics["share_test_leaked"] = result.counts["num_test_leaked"] / len(result.examples["test"])
+    metrics["audit_seconds"] = time.perf_counter() - started
+    log_metrics(metrics)
+    return metrics
+
+
+def _read_dataset(dataset: Path) -> dict[Split, list[Example]]:
+    try:
+        return {split: read_examples(dataset, split) for split in SPLITS}
+    except (OSError, ValueError, TypeError) as error:
+        raise ArtifactError(f"{dataset} is no data set artifact: {error}") from error
+
+
+_KEEP_REMEDY = "use other data, or set the audit's policies from remove to keep"
+
+
+def _refuse_emptied(before: Mapping[Split, Sequence[Example]], after: Mapping[Split, Sequence[Example]]) -> None:
+    for split in SPLITS:
+        if before[split] and not after[split]:
+            raise InputError(
+                f"all {len(before[split])} {split} rows duplicate rows of other splits",
+                remedy=_KEEP_REMEDY,
+            )
+    lost = {example.label for example in before["train"]} - {example.label for example in after["train"]}
+    if lost:
+        raise InputError(
+            f"removing duplicates leaves no training row for label(s) {', '.join(map(repr, sorted(lost)))}",
+            remedy=_KEEP_REMEDY,
+        )

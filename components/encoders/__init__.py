@@ -1,0 +1,1 @@
+"""Encoders on disk: one loader per family, shared by fine-tuning and the probes."""

@@ -1,0 +1,1 @@
+"""Evaluation: predictions plus gold labels give scores with intervals, and nothing else is read."""

@@ -1,0 +1,81 @@
+"""The confusion matrix as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+from numpy.typing import NDArray
+
+MAX_ANNOTATED = 20
+"""Most labels whose cells are written out; beyond, the colour must do."""
+MAX_NAME_CHARS = 24
+
+
+def draw_confusion_matrix(matrix: NDArray[np.int64], labels: Sequence[str], title: str, path: Path) -> bool:
+    """Draw counts, coloured by the share of each gold label's items.
+
+    Labels are written in the first installed font that has all their characters. Where there is none, as for Chinese
+    on a machine without a CJK font, they are numbered in the order of ``labels`` in ``scores.json``.
+
+    Args:
+        matrix: Shape [C, C], rows gold, columns predicted.
+        labels: C names.
+        title: Text above the picture.
+        path: PNG file to write.
+
+    Returns:
+        Whether the labels are written out (false: numbered).
+    """
+    family = find_font(labels)
+    names = [_shorten(label) for label in labels] if family else [str(index) for index in range(len(labels))]
+    size = float(np.clip(2.2 + 0.55 * len(labels), 4.0, 14.0))
+    figure = Figure(figsize=(size, size), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    font = FontProperties(family=family) if family else FontProperties()
+    axes.set_xticks(range(len(labels)), names, rotation=45 if len(labels) > 2 else 0, fontproperties=font)
+    axes.set_yticks(range(len(labels)), names, fontproperties=font)
+    note = "" if family else " (numbered as in scores.json)"
+    axes.set_xlabel(f"predicted{note}")
+    axes.set_ylabel(f"gold{note}")
+    axes.set_title(title, fontsize=10)
+    axes.tick_params(length=0)
+    if len(labels) <= MAX_ANNOTATED:
+        _annotate(axes, matrix, share)
+    figure.savefig(path, metadata={"Software": None})
+    return family is not None
+
+
+def find_font(labels: Sequence[str]) -> str | None:
+    """The default font's family if it has every character of the labels, else the first installed one that does."""
+    characters = {ord(character) for label in labels for character in _shorten(label)}
+    default = FontProperties(family=rcParams["font.family"])
+    if characters <= get_font(findfont(default)).get_charmap().keys():
+        return str(default.get_name())
+    for entry in sorted(fontManager.ttflist, key=lambda entry: (entry.name, entry.fname)):
+        try:
+            found = characters <= get_font(entry.fname).get_charmap().keys()
+        except (OSError, RuntimeError):
+            continue  # An unreadable font is another program's problem.
+        if found:
+            return str(entry.name)
+    return None
+
+
+def _shorten(label: str) -> str:
+    return label if len(label) <= MAX_NAME_CHARS else label[: MAX_NAME_CHARS - 1] + "…"
+
+
+def _annotate(axes: Axes, matrix: NDArray[np.int64], share: NDArray[np.float64]) -> None:
+    for (row, column), count in np.ndenumerate(matrix):
+        color = "white" if share[row, column] > 0.5 else "black"
+        axes.text(
+            column, row, f"{count:,}\n{share[row, column]:.0%}", ha="center", va="center", color=color, fontsize=9
+        )

@@ -1,0 +1,1 @@
+"""Segmented corpus -> recurrent encoder (rnn, lstm or gru)."""

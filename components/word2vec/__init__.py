@@ -1,0 +1,1 @@
+"""Segmented corpus -> word vectors (CBOW and skip-gram)."""

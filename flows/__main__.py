@@ -1,0 +1,5 @@
+"""``python -m flows`` is ``rungs``."""
+
+from flows.cli import main
+
+main()

@@ -1,0 +1,143 @@
+"""The ``rungs`` command. Exit codes: 0 done, 1 failed, 2 bad input or usage.
+
+Heavy libraries are imported by the command that needs them, so that ``rungs --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from components.errors import ConfigError, InputError, RungsError
+
+DEFAULT_FILE = Path("pipelines.yaml")
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Parse the command line, run the command and exit with its code."""
+    options = _parser().parse_args(arguments)
+    # A terminated run closes its MLflow run and its temporary server like an interrupted one.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = options.command(options)
+    except (InputError, ConfigError) as error:
+        _fail(f"bad input: {error}", 2)
+    except RungsError as error:
+        _fail(f"failed: {error}", 1)
+    except KeyboardInterrupt:
+        _fail("interrupted; run the same command again to go on where it stopped", 130)
+    sys.exit(code or 0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    print(message, file=sys.stderr)
+    sys.exit(code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rungs", description="Climb the ladder of text representations on your own data."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = _command(commands, "run", run_pipeline, "run a deployment of pipelines.yaml in this process")
+    run.add_argument("name", metavar="NAME", help="deployment, see `rungs list`")
+    run.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.FIELD=VALUE", help="change a parameter; may be repeated"
+    )
+    _command(commands, "list", list_pipelines, "list the deployments and what they do")
+    board = _command(commands, "leaderboard", show_leaderboard, "show the comparison of the newest ladder, or of RUN")
+    board.add_argument("run", nargs="?", metavar="RUN", help="id of a run in the ladders experiment, or its beginning")
+    board.add_argument("--json", action="store_true", help="print JSON")
+    interface = _command(commands, "ui", serve_ui, "open the MLflow UI over the same store, on this machine only")
+    interface.add_argument("--port", type=int, default=5000, help="port on 127.0.0.1 (default 5000)")
+    _command(commands, "doctor", diagnose, "check versions, store, database and hardware, with remedies")
+    return parser
+
+
+def _command(commands: Any, name: str, function: Any, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(command=function)
+    if name in {"run", "list", "doctor"}:
+        parser.add_argument("--file", type=Path, default=DEFAULT_FILE, help="pipelines file (default pipelines.yaml)")
+    return parser
+
+
+def run_pipeline(options: argparse.Namespace) -> int:
+    """``rungs run``: check everything, then run the flow with a Prefect API around it."""
+    from flows.environment import open_home
+
+    home = open_home()
+    # In this process the stages speak for themselves; Prefect's own log lines go to its database.
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    from flows.temporary_server import prefect_api
+
+    with prefect_api(home) as ready:
+        flow, parameters = _chosen_pipeline(options)
+        with ready:
+            flow(**parameters)
+    print(f"\nCompare in the browser: rungs ui\nShow again: rungs leaderboard\nStored in {home.root}")
+    return 0
+
+
+def _chosen_pipeline(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    from flows.pipelines import check_parameters, load_pipelines, set_field
+
+    deployments = load_pipelines(options.file)
+    if options.name not in deployments:
+        raise InputError(f"no deployment {options.name!r}", file=options.file, remedy=f"one of {', '.join(deployments)}")
+    deployment = deployments[options.name]
+    parameters = deployment.parameters
+    for assignment in options.set:
+        parameters = set_field(parameters, assignment)
+    check_parameters(deployment, parameters, "--set")
+    return deployment.load_flow(), parameters
+
+
+def list_pipelines(options: argparse.Namespace) -> int:
+    """``rungs list``."""
+    from flows.environment import open_home
+
+    open_home()
+    from flows.pipelines import load_pipelines
+
+    for name, deployment in load_pipelines(options.file).items():
+        print(f"{name:<12} {deployment.entrypoint:<24} {deployment.description}")
+    return 0
+
+
+def show_leaderboard(options: argparse.Namespace) -> int:
+    """``rungs leaderboard``."""
+    import json
+
+    from flows.environment import open_home
+    from flows.leaderboard_store import find_leaderboard
+
+    board = find_leaderboard(open_home(), options.run)
+    if options.json:
+        print(json.dumps(board, ensure_ascii=False, indent=1))
+    else:
+        from flows.leaderboard import print_leaderboard
+
+        print_leaderboard(board)
+    return 0
+
+
+def serve_ui(options: argparse.Namespace) -> int:
+    """``rungs ui``."""
+    from flows.environment import open_home
+    from flows.interface import serve
+
+    return serve(open_home(), options.port)
+
+
+def diagnose(options: argparse.Namespace) -> int:
+    """``rungs doctor``."""
+    from flows.doctor import report
+    from flows.environment import open_home
+
+    return report(open_home(), options.file)

@@ -1,0 +1,37 @@
+"""The code of a logged model: MLflow runs this file when it loads one.
+
+Input: texts, as a list of strings or a table with one column. Output: a table with ``label`` and ``probabilities``
+(a JSON object from label to probability), one row a text, in input order.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pandas as pd
+from mlflow.pyfunc import PythonModel, PythonModelContext
+
+from components.finetuning.predict import predict
+
+
+class TextModel(PythonModel):  # type: ignore[misc]
+    """A fine-tuned model of any rung."""
+
+    def load_context(self, context: PythonModelContext) -> None:
+        """Remember where the model's files are."""
+        self._folder = Path(context.artifacts["model"])
+
+    def predict(
+        self, context: PythonModelContext, model_input: Any, params: dict[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """Label every text of ``model_input``."""
+        texts = model_input.iloc[:, 0] if isinstance(model_input, pd.DataFrame) else model_input
+        rows = predict(self._folder, [str(text) for text in texts])
+        probabilities = [json.dumps(row.probabilities, ensure_ascii=False) for row in rows]
+        return pd.DataFrame({"label": [row.label for row in rows], "probabilities": probabilities})
+
+
+mlflow.models.set_model(TextModel())

@@ -1,0 +1,33 @@
+"""Flow parameters: as plain JSON for the record, and the fields that the flow itself decides for a stage."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+from components.contract import StageConfig
+from components.errors import ConfigError
+
+Config = TypeVar("Config", bound=StageConfig)
+
+
+def with_fields(config: Config, section: str, **decided: Any) -> Config:
+    """A checked copy of ``config`` with the fields that rung, seed or language decide.
+
+    Raises:
+        ConfigError: The user set such a field in its section to another value, which would otherwise be ignored.
+    """
+    for name in config.model_fields_set & set(decided):
+        if getattr(config, name) != decided[name]:
+            raise ConfigError(
+                f"{section}.{name} is {getattr(config, name)!r}, but this run decides it ({decided[name]!r}). "
+                f"Remedy: remove {section}.{name}; rungs, seeds and language set it."
+            )
+    return type(config).model_validate({**config.model_dump(), **decided})
+
+
+def json_values(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Flow parameters as plain JSON values."""
+    encoded = json.dumps(parameters, default=lambda value: value.model_dump(mode="json"), ensure_ascii=False)
+    result: dict[str, Any] = json.loads(encoded)
+    return result

@@ -1,0 +1,37 @@
+"""Every tracked stage, in pipeline order: the map of the system."""
+
+from __future__ import annotations
+
+from flows.models import log_model
+from flows.tracking import Stage
+
+# --- data ---
+prepare_dataset = Stage("components.datasets.stage", "prepare_dataset", "Prepare labelled data", "data")
+audit_leaks = Stage("components.datasets.stage", "audit_leaks", "Audit duplicates and leaks", "data")
+prepare_corpus = Stage("components.corpus.stage", "prepare_corpus", "Prepare corpus", "data")
+segment_corpus = Stage("components.corpus.stage", "segment_corpus", "Segment corpus into words", "data")
+train_tokenizer = Stage("components.tokenizer.stage", "train_tokenizer", "Train WordPiece tokenizer", "data")
+
+# --- representations ---
+fit_bag_of_words = Stage("components.bag_of_words.stage", "fit_bag_of_words", "Fit bag of words", "bag_of_words")
+train_word2vec = Stage("components.word2vec.stage", "train_word2vec", "Train Word2Vec", "word2vec")
+train_recurrent = Stage("components.rnn.stage", "train_recurrent", "Train recurrent encoder", "recurrent")
+pretrain_bert = Stage("components.bert.stage", "pretrain_bert", "Pretrain BERT", "pretraining")
+
+# --- tasks ---
+finetune = Stage("components.finetuning.stage", "finetune", "Fine-tune", "finetuning", log_model)
+evaluate = Stage("components.evaluation.stage", "evaluate", "Evaluate", "evaluation")
+
+ALL = (
+    prepare_dataset,
+    audit_leaks,
+    prepare_corpus,
+    segment_corpus,
+    train_tokenizer,
+    fit_bag_of_words,
+    train_word2vec,
+    train_recurrent,
+    pretrain_bert,
+    finetune,
+    evaluate,
+)

@@ -57,7 +57,7 @@ def step_seed(seed: int, step: int) -> int:
 
 
 def choose_device() -> torch.device:
-    """CUDA where there is one, else the CPU; ``RUNGS_DEVICE`` overrides, as it belongs to the machine, not the result."""
+    """CUDA where there is one, else the CPU; ``RUNGS_DEVICE`` overrides, as a property of the machine."""
     return torch.device(os.environ.get("RUNGS_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 

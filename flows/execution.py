@@ -54,9 +54,9 @@ def ladder_execution(parameters: dict[str, Any], tags: dict[str, str]) -> Iterat
 
 def _prefect_tags() -> dict[str, str]:
     """Links back to Prefect: the flow run's id, and its page where the API has a dashboard."""
-    tags = {"prefect_flow_run_id": str(flow_run.get_id() or ""), "prefect_flow_run": str(flow_run.get_ui_url() or "")}
+    tags = {"prefect_flow_run_id": str(flow_run.id or ""), "prefect_flow_run": str(flow_run.ui_url or "")}
     return {
-        name: value for name, value in {**tags, "prefect_deployment": str(deployment.get_name() or "")}.items() if value
+        name: value for name, value in {**tags, "prefect_deployment": str(deployment.name or "")}.items() if value
     }
 
 

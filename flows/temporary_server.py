@@ -38,6 +38,8 @@ class TemporaryServer:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "flows.temporary_server", str(self.port)],
             stdin=subprocess.PIPE,
+            # Ctrl-C reaches the whole process group; the server must outlive the flow to hear of its end.
+            start_new_session=True,
             stdout=log,
             stderr=log,
             env={**os.environ, "PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"},
@@ -51,11 +53,13 @@ class TemporaryServer:
         Raises:
             RungsError: It ended or did not answer in time.
         """
-        from prefect.settings import PREFECT_API_URL, temporary_settings
+        from prefect.settings import PREFECT_API_URL, PREFECT_LOGGING_TO_API_ENABLED, temporary_settings
 
         self._wait()
         self._starting.close()
-        with temporary_settings(updates={PREFECT_API_URL: f"http://127.0.0.1:{self.port}/api"}):
+        # Its database outlives it, but nobody reads log lines there: the terminal and MLflow have them.
+        updates = {PREFECT_API_URL: f"http://127.0.0.1:{self.port}/api", PREFECT_LOGGING_TO_API_ENABLED: False}
+        with temporary_settings(updates=updates):
             yield
 
     def _wait(self) -> None:

@@ -23,6 +23,8 @@ from components.formats import IGNORE_INDEX
 IS_NEXT, IS_RANDOM = 0, 1
 """``next_sentence_label`` of transformers' BERT."""
 _SPECIALS_OF_PAIR, _SPECIALS_OF_SINGLE = 3, 2
+LEAST_PAIRS = 0.05
+"""Least share of instances that must be pairs for NSP to be worth its name."""
 _TRIES = 10
 _SHORTEST = 5
 
@@ -131,7 +133,7 @@ def check_pairs(pairs: SentencePairs, corpus: TokenizedCorpus, *, max_seq_length
     """Refuse instances that cannot be trained on, before any training.
 
     Raises:
-        InputError: An instance is too long or has a wrong label; fewer than half the instances are pairs (documents of
+        InputError: An instance is too long or has a wrong label; fewer than 5 % of the instances are pairs (documents of
             one sentence, or documents that are not separated); the share of random pairs is outside 40-60 %.
     """
     shape = _shape(corpus)
@@ -143,7 +145,7 @@ def check_pairs(pairs: SentencePairs, corpus: TokenizedCorpus, *, max_seq_length
     if not nsp:
         return
     labelled = pairs.labels[pairs.labels != IGNORE_INDEX]
-    if len(labelled) < 0.25 * len(pairs):
+    if len(labelled) < LEAST_PAIRS * len(pairs):
         raise InputError(
             f"only {len(labelled)} of {len(pairs)} instances can be sentence pairs: {shape}",
             file=file,

@@ -93,15 +93,15 @@ class Selection:
         return ", ".join(f"{count} {reason}" for reason, count in self._dropped.most_common()) or "none dropped"
 
     def _select_by_likeness(self, document: Document, text: str) -> Document | None:
-        signature = minhash_signature(text) if self._needs_signature else None
-        if signature is not None and (other := self._held_out.find_near(signature)) is not None:
+        if not self._needs_signature:
+            return self._trim(document)
+        signature = minhash_signature(text)
+        if (other := self._held_out.find_near(signature)) is not None:
             return self._drop("held_out_near", document, other)
+        if self._config.deduplicate_near and (found := self._near.find(signature)) is not None:
+            return self._drop("near_duplicate", document, found[0])
         trimmed = self._trim(document)
-        if trimmed is None:
-            return None
-        if signature is not None and self._config.deduplicate_near:
-            if (found := self._near.find(signature)) is not None:
-                return self._drop("near_duplicate", document, found[0])
+        if self._config.deduplicate_near and trimmed is not None:
             self._near.add(signature, document.id)
         return trimmed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ class Progress:
 def prepare_corpus(
     config: CorpusConfig,
     *,
-    held_out: Sequence[Path] = (),
+    held_out: tuple[Path, ...] = (),
     out_dir: Path,
     log_metrics: LogMetrics = ignore_metrics,
 ) -> Metrics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import gzip
 import logging
@@ -77,15 +78,22 @@ def decode(data: bytes, encoding: str, path: Path) -> DecodedText:
 def _decoding_error(data: bytes, encoding: str, path: Path, error: UnicodeError) -> InputError:
     start, end = (error.start, error.end) if isinstance(error, UnicodeDecodeError) else (0, 0)
     line = data[:start].decode(encoding, errors="replace").count("\n") + 1
-    fitting = [name for name in GUESSES if name != encoding.lower() and _decodes(data, name)]
+    fitting = [name for name in GUESSES if name != encoding.lower() and _is_plausible(data, name)]
     if fitting:
         remedy = f"encoding {fitting[0]} decodes the whole file: set encoding: {fitting[0]}"
     else:
-        remedy = f"none of {', '.join(GUESSES)} decodes the whole file: save it as UTF-8"
+        remedy = f"none of {', '.join(GUESSES)} gives readable text: repair the line or save the file as UTF-8"
     shown = data[start : max(end, start + 1)].hex(" ")
     return InputError(
         f"not valid {encoding} at byte offset {start} (bytes {shown})", file=path, line=line, remedy=remedy
     )
+
+
+def _is_plausible(data: bytes, encoding: str) -> bool:
+    """Whether an encoding fits and gives everyday text; GB18030 and UTF-16 also decode much that is neither."""
+    if encoding == "utf-16" and data[:2] not in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
+        return False
+    return _decodes(data, encoding) and rare_share(data.decode(encoding)) <= RARE_HAN_LIMIT
 
 
 def _decodes(data: bytes, encoding: str) -> bool:

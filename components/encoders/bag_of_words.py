@@ -94,6 +94,8 @@ class BagOfWords:
         """
         columns = {feature: column for column, feature in enumerate(self.features)}
         vectorizer = make_vectorizer(self.settings, self.segmenter, vocabulary=columns)
+        # scikit-learn wants a fit before it transforms; with a given vocabulary that learns only an idf, replaced here.
+        vectorizer.fit([""])
         if self.idf is not None:
             vectorizer.idf_ = self.idf
         return csr_matrix(vectorizer.transform(texts), dtype=np.float32)

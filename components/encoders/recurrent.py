@@ -10,7 +10,7 @@ Legend of shape suffixes: B batch, L length, E embedding_size, H hidden_size tim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from components.errors import ArtifactError, InputError
+from components.errors import ArtifactError
 from components.formats import read_encoder_card, read_json, write_encoder_card, write_json
 from components.text.segmentation import Segmenter, load_segmenter
 from components.text.vocabulary import PAD_ID, Vocabulary
@@ -78,7 +78,7 @@ class RecurrentEncoder(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters())
 
     def encode(self, text: str) -> list[int]:
-        """Word ids of a text; empty for a text without words, which ``pad_batch`` refuses by its row id."""
+        """Word ids of a text; empty for a text without words, which ``forward`` refuses."""
         return self.vocabulary.encode(self.segmenter.segment(text))
 
     def forward(self, input_ids_BL: Tensor, lengths_B: Tensor) -> RecurrentOutput:
@@ -159,46 +159,6 @@ def check_lengths(lengths_B: Tensor, max_length: int) -> list[int]:
             f"rows {bad[:8]} of the batch have lengths {[lengths[row] for row in bad[:8]]}, outside [1, {max_length}]"
         )
     return lengths
-
-
-def pad_batch(rows: Sequence[Sequence[int]], row_ids: Sequence[str]) -> tuple[Tensor, Tensor]:
-    """Form a batch of word ids.
-
-    Args:
-        rows: Word ids of B texts.
-        row_ids: Where each text came from, to name a text without words.
-
-    Returns:
-        ``input_ids_BL``, padded on the right with 0, and ``lengths_B``, both int64.
-
-    Raises:
-        InputError: A text has no words.
-    """
-    if empty := [row_id for row_id, row in zip(row_ids, rows, strict=True) if not row]:
-        raise InputError(
-            f"{len(empty)} texts have no words: {', '.join(empty[:8])}",
-            remedy="drop texts that are blank after normalisation",
-        )
-    lengths_B = torch.tensor([len(row) for row in rows])
-    input_ids_BL = torch.full((len(rows), int(lengths_B.max())), PAD_ID)
-    for number, row in enumerate(rows):
-        input_ids_BL[number, : len(row)] = torch.tensor(row)
-    return input_ids_BL, lengths_B
-
-
-def equal_length_batches(lengths: Sequence[int], batch_size: int) -> list[list[int]]:
-    """Group rows of the same length, short to long, so that no batch needs padding.
-
-    Returns:
-        Row numbers per batch, at most ``batch_size`` each; every row is in exactly one batch.
-    """
-    batches: list[list[int]] = []
-    for row in sorted(range(len(lengths)), key=lambda row: (lengths[row], row)):
-        if batches and len(batches[-1]) < batch_size and lengths[batches[-1][0]] == lengths[row]:
-            batches[-1].append(row)
-        else:
-            batches.append([row])
-    return batches
 
 
 def save_recurrent(encoder: RecurrentEncoder, folder: Path) -> None:

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from components.errors import ArtifactError
 from components.formats import read_encoder_card, read_vectors, write_encoder_card, write_vectors
@@ -122,20 +121,18 @@ def load_word_vectors(folder: Path) -> WordVectors:
     return WordVectors(tuple(words), vectors_VD, split, card["units"], card["oov_policy"])
 
 
-def piece_splitter(tokenizer: Path) -> Callable[[str], list[str]]:
+def piece_splitter(tokenizer_dir: Path) -> Callable[[str], list[str]]:
     """Splits a text into the pieces of a WordPiece tokenizer, without special tokens.
 
     Raises:
-        ArtifactError: The folder holds no ``tokenizer.json``.
+        InputError: The folder holds no usable tokenizer.
     """
-    path = tokenizer / "tokenizer.json"
-    if not path.is_file():
-        raise ArtifactError(f"{tokenizer} holds no tokenizer.json: not a tokenizer artifact")
-    pieces = Tokenizer.from_file(str(path))
-    pieces.no_truncation()
-    pieces.no_padding()
+    # Imported here: transformers costs a second that vectors of words need not pay.
+    from components.encoders.wordpiece import load_wordpiece
+
+    tokenizer = load_wordpiece(tokenizer_dir)
 
     def split(text: str) -> list[str]:
-        return list(pieces.encode(text, add_special_tokens=False).tokens)
+        return list(tokenizer.tokenize(text))
 
     return split

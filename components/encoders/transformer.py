@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
 from transformers import BertForPreTraining, BertModel, BertTokenizerFast
+
+from transformers.utils import logging as transformers_logging
 
 from components.encoders.wordpiece import load_wordpiece
 from components.errors import InputError, TrainingError
@@ -74,18 +78,31 @@ def load_pretraining_model(folder: Path | str, **settings: Any) -> tuple[BertFor
     return _load(BertForPreTraining, folder, prefix="bert.", minimum_loaded=1.0, **settings)
 
 
+@contextlib.contextmanager
+def no_progress_bars() -> Iterator[None]:
+    """Keep transformers' own progress bars off the terminal, where the run's progress is shown."""
+    shown = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            transformers_logging.enable_progress_bar()
+
+
 def _load(
     kind: type[Any], folder: Path | str, *, prefix: str, minimum_loaded: float, **settings: Any
 ) -> tuple[Any, LoadReport]:
     try:
-        model, info = kind.from_pretrained(
-            str(folder),
-            output_loading_info=True,
-            use_safetensors=True,
-            trust_remote_code=False,
-            dtype="float32",
-            **settings,
-        )
+        with no_progress_bars():
+            model, info = kind.from_pretrained(
+                str(folder),
+                output_loading_info=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype="float32",
+                **settings,
+            )
     except (OSError, ValueError, SafetensorError) as error:
         raise InputError(
             f"no BERT model could be read: {error}",

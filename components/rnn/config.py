@@ -36,7 +36,7 @@ class RecurrentConfig(StageConfig):
     """Windows per step."""
     max_seq_length: int = Field(default=32, ge=2)
     """Words per window; all windows have this length, so that nothing is padding."""
-    learning_rate: float = Field(default=3e-3, gt=0)
+    learning_rate: float = Field(default=5e-3, gt=0)
     """Highest learning rate of AdamW; it falls linearly to zero."""
     warmup_steps: int = Field(default=20, ge=0)
     """Steps over which the learning rate rises."""
@@ -44,7 +44,7 @@ class RecurrentConfig(StageConfig):
     """Decoupled weight decay on matrices."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Gradients are scaled down to this norm."""
-    num_sampled: int = Field(default=1024, ge=0)
+    num_sampled: int = Field(default=512, ge=0)
     """Noise words of the sampled softmax. 0, or at least the vocabulary's size: the full softmax."""
     tie_weights: bool = True
     """Use the word embeddings as output weights too."""

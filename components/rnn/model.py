@@ -68,10 +68,10 @@ def zipf_log_probabilities(vocab_size: int, device: torch.device | None = None) 
 def sampled_softmax_loss(
     context_TE: Tensor, targets_T: Tensor, output_VE: Tensor, bias_V: Tensor, num_sampled: int
 ) -> Tensor:
-    """Cross-entropy over the true word and K shared noise words (Jean et al. 2015, section 3).
+    """Cross-entropy whose sum over the vocabulary is estimated from K shared noise words (Jean et al. 2015, section 3).
 
-    Subtracting the log of each word's expected count among the noise makes its gradient approach the full softmax's.
-    Noise words come from torch's global CPU generator. Ids must be sorted by falling frequency.
+    Each noise word stands for itself divided by its expected count among the noise, which makes the sum unbiased; the
+    true word is counted once, exactly, and left out of the noise. Noise words come from torch's global CPU generator. Ids must be sorted by falling frequency.
 
     Args:
         context_TE: Predicted output embeddings.
@@ -84,7 +84,8 @@ def sampled_softmax_loss(
     uniform_K = torch.rand(num_sampled, dtype=torch.float64)
     noise_K = torch.exp(uniform_K * math.log(vocab_size)).long().clamp(1, vocab_size - 1).to(targets_T.device)
     correction_V = zipf_log_probabilities(vocab_size, targets_T.device) + math.log(num_sampled)
-    true_T = (context_TE * output_VE[targets_T]).sum(-1) + (bias_V - correction_V)[targets_T]
-    noise_TK = context_TE @ output_VE[noise_K].T + (bias_V - correction_V)[noise_K]
+    true_T = (context_TE * output_VE[targets_T]).sum(-1) + bias_V[targets_T]
+    noise_TK = torch.addmm((bias_V - correction_V)[noise_K], context_TE, output_VE[noise_K].T)
     noise_TK = noise_TK.masked_fill(noise_K == targets_T[:, None], -torch.inf)
-    return (torch.logsumexp(torch.cat([true_T[:, None], noise_TK], dim=1), dim=1) - true_T).mean()
+    logits = torch.cat([true_T[:, None], noise_TK], dim=1)
+    return functional.cross_entropy(logits, torch.zeros_like(targets_T))

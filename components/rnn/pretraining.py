@@ -18,7 +18,7 @@ from components.rnn.data import WordIds, window_numbers, write_word_ids
 from components.rnn.model import LanguageModel
 from components.training import StepLoss, TrainingSettings, choose_device, train
 
-MAX_VALIDATION_WINDOWS = 1000
+MAX_VALIDATION_WINDOWS = 300
 
 
 def pretrain_language_model(

@@ -67,6 +67,23 @@ def test_text_01_bytes_that_nothing_decodes(tmp_path):
     assert caught.value.line == 2
 
 
+def test_text_01_a_damaged_utf8_file_is_not_taken_for_another_encoding(tmp_path):
+    path = tmp_path / "a.txt"
+    data = "今天天气很好，我们出去走走。\n第二行也很好\n".encode()
+    path.write_bytes(data[:50] + b"\xff" + data[50:])
+    with pytest.raises(InputError, match="gives readable text") as caught:
+        read_text(path, "utf-8")
+    assert caught.value.line == 2
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "big5"])
+def test_text_01_other_encodings_are_proposed(tmp_path, encoding):
+    path = tmp_path / "a.txt"
+    path.write_bytes("天氣很好，我們出去走走。\n".encode(encoding))
+    with pytest.raises(InputError, match=f"set encoding: {encoding}"):
+        read_text(path, "utf-8")
+
+
 def test_text_01_mojibake_saved_as_utf8_warns(tmp_path, caplog):
     path = tmp_path / "a.txt"
     path.write_text("春天来了花开我们去公园玩".encode().decode("gb18030", errors="ignore") + "\n", encoding="utf-8")

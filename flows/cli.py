@@ -89,7 +89,8 @@ def _chosen_pipeline(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
 
     deployments = load_pipelines(options.file)
     if options.name not in deployments:
-        raise InputError(f"no deployment {options.name!r}", file=options.file, remedy=f"one of {', '.join(deployments)}")
+        remedy = f"one of {', '.join(deployments)}"
+        raise InputError(f"no deployment {options.name!r}", file=options.file, remedy=remedy)
     deployment = deployments[options.name]
     parameters = deployment.parameters
     for assignment in options.set:

@@ -24,6 +24,8 @@ _DEFAULTS = {
     "MLFLOW_ALLOW_PICKLE_DESERIALIZATION": "false",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "TOKENIZERS_PARALLELISM": "false",
+    # Loaded, missing and unexpected tensors are in load_report.json; a bad set stops the run.
+    "TRANSFORMERS_VERBOSITY": "error",
 }
 
 

@@ -55,9 +55,7 @@ def ladder_execution(parameters: dict[str, Any], tags: dict[str, str]) -> Iterat
 def _prefect_tags() -> dict[str, str]:
     """Links back to Prefect: the flow run's id, and its page where the API has a dashboard."""
     tags = {"prefect_flow_run_id": str(flow_run.id or ""), "prefect_flow_run": str(flow_run.ui_url or "")}
-    return {
-        name: value for name, value in {**tags, "prefect_deployment": str(deployment.name or "")}.items() if value
-    }
+    return {name: value for name, value in {**tags, "prefect_deployment": str(deployment.name or "")}.items() if value}
 
 
 def _log_provenance(run: RunLog, parameters: dict[str, Any]) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
-import importlib.util
 import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import components
 from components.artifacts import Artifact, digest_bytes, digest_file, digest_json
 from components.contract import StageConfig
 from components.errors import InputError
@@ -96,11 +96,14 @@ def reachable_code(module: str) -> tuple[tuple[tuple[str, str], ...], tuple[str,
 
 
 def _module_file(name: str) -> Path | None:
-    try:
-        spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError:
-        return None
-    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+    """The file of a module of ``components``, found without importing anything (which would load torch)."""
+    parts = name.split(".")[1:]
+    for root in components.__path__:
+        stem = Path(root, *parts)
+        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+            if path.is_file():
+                return path
+    return None
 
 
 def _imported_modules(tree: ast.Module) -> set[str]:

@@ -20,7 +20,7 @@ from components.word2vec.config import Word2VecConfig
 from flows import stages
 from flows.encoders import EncoderSettings, EncoderTrainer
 from flows.execution import ladder_execution
-from flows.leaderboard import RungResult, publish_leaderboard, run_rung
+from flows.leaderboard import publish_leaderboard, run_rung
 from flows.rungs import Rung, check_rungs
 from flows.settings import json_values, with_fields
 
@@ -65,29 +65,19 @@ def ladder(
         evaluation: Scores and intervals.
 
     Returns:
-        The id of the aggregate MLflow run.
+        Id of the aggregate MLflow run.
     """
     parameters = json_values(locals())
     check_rungs(rungs, seeds)
     segmenter = with_fields(segmenter, "segmenter", language=language)
     corpus = with_fields(corpus, "corpus", language=language)
     budget = finetuning.num_train_examples
-    settings = EncoderSettings(
-        segmenter,
-        tokenizer,
-        bag_of_words,
-        word2vec,
-        recurrent,
-        pretraining,
-        num_train_examples=budget,
-        warm_start=warm_start,
-    )
+    encoders = (segmenter, tokenizer, bag_of_words, word2vec, recurrent, pretraining)
+    settings = EncoderSettings(*encoders, num_train_examples=budget, warm_start=warm_start)
     with ladder_execution(parameters, {"language": language, "task": finetuning.task}) as (execution, run):
         labelled = stages.audit_leaks(execution, audit, dataset=stages.prepare_dataset(execution, dataset))
         prepared = stages.prepare_corpus(execution, corpus, held_out=(labelled,))
         trainer = EncoderTrainer(execution, settings, tuple(rungs), prepared, labelled)
-        results: list[RungResult] = [
-            run_rung(execution, rung, seeds, trainer, finetuning, evaluation, dataset=labelled) for rung in rungs
-        ]
+        results = [run_rung(rung, seeds, trainer, finetuning, evaluation) for rung in rungs]
         publish_leaderboard(run, results, dataset=labelled, corpus=prepared, evaluation=evaluation)
     return run.run_id

@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 from components.artifacts import Artifact
 from components.evaluation.config import EvaluationConfig
@@ -18,8 +18,8 @@ from flows.mlflow_runs import RunLog
 from flows.progress import console
 from flows.rungs import Rung
 from flows.settings import with_fields
-from flows.tracking import Ladder
 
+View = Literal["all", "never_leaked"]
 METRIC = "accuracy"
 LEADERBOARD_FILE = "leaderboard.json"
 
@@ -36,16 +36,10 @@ class RungResult:
 
 
 def run_rung(
-    execution: Ladder,
-    rung: Rung,
-    seeds: list[int],
-    trainer: EncoderTrainer,
-    finetuning: FinetuningConfig,
-    evaluation: EvaluationConfig,
-    *,
-    dataset: Artifact,
+    rung: Rung, seeds: list[int], trainer: EncoderTrainer, finetuning: FinetuningConfig, evaluation: EvaluationConfig
 ) -> RungResult:
     """Train, fine-tune and evaluate one rung for every seed."""
+    execution, dataset = trainer.ladder, trainer.dataset
     finetuned, evaluated, seconds = [], [], []
     for seed in seeds:
         tags = {"rung": rung.name, "seed": str(seed)}
@@ -58,7 +52,7 @@ def run_rung(
     return RungResult(rung, finetuning.task, tuple(finetuned), tuple(evaluated), tuple(seconds))
 
 
-def leaderboard_row(result: RungResult, gold: Path, evaluation: EvaluationConfig, view: str) -> dict[str, Any]:
+def leaderboard_row(result: RungResult, gold: Path, evaluation: EvaluationConfig, view: View) -> dict[str, Any]:
     """One line of the leaderboard.
 
     ``train_seconds`` is what a user waits for who wants only this rung: its encoder, once, and one fine-tuning (mean

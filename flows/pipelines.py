@@ -136,7 +136,8 @@ def set_field(parameters: Parameters, assignment: str) -> Parameters:
     path, equals, text = assignment.partition("=")
     if not equals or not path:
         raise InputError(f"--set {assignment!r} is not of the form section.field=value", remedy="--set seeds=[0]")
-    return _set_path(parameters, path.split("."), yaml.safe_load(text), assignment)
+    changed: Parameters = _set_path(parameters, path.split("."), yaml.safe_load(text), assignment)
+    return changed
 
 
 def _set_path(value: Any, names: list[str], new: Any, assignment: str) -> Any:

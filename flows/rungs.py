@@ -73,5 +73,5 @@ def check_rungs(rungs: list[Rung], seeds: list[int]) -> None:
     for rung in rungs:
         if rung.embeddings is not None and rung.embeddings not in vectors:
             raise ConfigError(
-                f"rung {rung.name}: embeddings {rung.embeddings!r} is no word2vec rung of this list; there are {vectors}"
+                f"rung {rung.name}: embeddings {rung.embeddings!r} is no word2vec rung here; there are {vectors}"
             )

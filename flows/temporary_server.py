@@ -42,7 +42,7 @@ class TemporaryServer:
             start_new_session=True,
             stdout=log,
             stderr=log,
-            env={**os.environ, "PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"},
+            env={**os.environ, "PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"},
         )
         stack.callback(self._stop)
 

@@ -79,10 +79,8 @@ class Stage:
         identity = fingerprint.identity_of(self.function, self.module, config, given)
         call = StageCall(self, ladder, config, dict(tags or {}), given, identity, fingerprint.key_of(identity))
         if call.key not in ladder.seen:
-            runner = task(
-                _run_stage, name=self.title, task_run_name=call.label, cache_policy=NO_CACHE, persist_result=False
-            )
-            ladder.seen[call.key] = runner(call, return_state=True).result()
+            as_task = task(name=self.title, task_run_name=call.label, cache_policy=NO_CACHE, persist_result=False)
+            ladder.seen[call.key] = as_task(_run_stage)(call, return_state=True).result()
         return ladder.seen[call.key]
 
 

@@ -77,7 +77,7 @@ class PretrainingConfig(StageConfig):
     """Dropout on attention weights while pretraining."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of matrix products; auto takes bfloat16 where the hardware has it. Weights stay float32."""
-    num_eval_rows: int = Field(default=256, ge=1)
+    num_eval_rows: int = Field(default=512, ge=1)
     """Rows of held-out text to evaluate on, at most."""
     seed: int = Field(default=0, ge=0, lt=2**31)
     """Seed of initial weights, data order, masks and dropout."""

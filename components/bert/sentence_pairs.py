@@ -133,8 +133,8 @@ def check_pairs(pairs: SentencePairs, corpus: TokenizedCorpus, *, max_seq_length
     """Refuse instances that cannot be trained on, before any training.
 
     Raises:
-        InputError: An instance is too long or has a wrong label; fewer than 5 % of the instances are pairs (documents of
-            one sentence, or documents that are not separated); the share of random pairs is outside 40-60 %.
+        InputError: An instance is too long or has a wrong label; fewer than 5 % of the instances are pairs (documents
+            of one sentence, or documents that are not separated); the share of random pairs is outside 40-60 %.
     """
     shape = _shape(corpus)
     if (too_long := np.flatnonzero(pairs.lengths > max_seq_length)).size:

@@ -51,7 +51,7 @@ def pretrain_bert(
     Args:
         config: Sizes, objective and schedule.
         corpus: Corpus artifact with a training and a validation split.
-        tokenizer: Tokenizer artifact, or the folder of a checkpoint that ``init_from`` names.
+        tokenizer: Tokenizer artifact; a checkpoint that ``init_from`` names brings its own instead.
         segmented: The corpus as words; needed for whole-word masking only.
         embeddings: Word2vec artifact over the tokenizer's pieces, to start the token embeddings from.
         out_dir: Receives the Hugging Face checkpoint, the tokenizer and ``encoder.json``.
@@ -68,7 +68,7 @@ def pretrain_bert(
     """
     started = time.perf_counter()
     _check_inputs(config, segmented, embeddings)
-    pieces = load_wordpiece(tokenizer)
+    pieces = load_wordpiece(_tokenizer_source(config.init_from, tokenizer))
     device = choose_device()
     precision = choose_precision(config.precision, device)
     model, initial = _initial_model(config, pieces, embeddings, out_dir)
@@ -105,6 +105,15 @@ def _check_inputs(config: PretrainingConfig, segmented: Path | None, embeddings:
         raise ConfigError("init_from brings its own positions. Remedy: position_embeddings: learned.")
     if embeddings is not None and not (embeddings / "vectors.txt").is_file():
         raise ConfigError(f"{embeddings} holds no vectors.txt. Remedy: give a word2vec artifact.")
+
+
+def _tokenizer_source(init_from: str | None, tokenizer: Path) -> Path | str:
+    """Weights fit no vocabulary but their own; a local checkpoint without tokenizer files takes the one given."""
+    if init_from is None:
+        return tokenizer
+    folder = Path(init_from)
+    bare = folder.is_dir() and not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt"))
+    return tokenizer if bare else init_from
 
 
 def _initial_model(

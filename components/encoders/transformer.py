@@ -10,7 +10,6 @@ from typing import Any
 
 from safetensors import SafetensorError
 from transformers import BertForPreTraining, BertModel, BertTokenizerFast
-
 from transformers.utils import logging as transformers_logging
 
 from components.encoders.wordpiece import load_wordpiece

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from components.encoders.recurrent import RecurrentEncoder
+from components.text.vocabulary import PAD_ID
 
 
 class LanguageModel(nn.Module):
@@ -26,6 +27,9 @@ class LanguageModel(nn.Module):
         self.encoder = encoder
         self.projections = nn.ModuleList(nn.Linear(hidden_size, embedding_size) for _ in encoder.stacks)
         self.output_bias_V = nn.Parameter(torch.zeros(len(encoder.vocabulary)))
+        with torch.no_grad():
+            # Padding is no word: probability and gradient are exactly zero from the start.
+            self.output_bias_V[PAD_ID] = -1e4
         self.own_output_VE = None if tie_weights else nn.Parameter(encoder.embedding.weight.detach().clone())
 
     @property

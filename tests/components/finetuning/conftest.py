@@ -20,13 +20,24 @@ from components.text.vocabulary import Vocabulary
 NEURAL = ("recurrent", "bert")
 ALL_FAMILIES = ("bag_of_words", "word2vec", *NEURAL)
 
-GOOD = ["房间 很 干净", "服务 热情", "质量 非常 好", "早餐 好吃 位置 方便", "喜欢", "推荐 给 朋友", "物流 很 快", "满意"]
+GOOD = [
+    "房间 很 干净",
+    "服务 热情",
+    "质量 非常 好",
+    "早餐 好吃 位置 方便",
+    "喜欢",
+    "推荐 给 朋友",
+    "物流 很 快",
+    "满意",
+]
 BAD = ["房间 很 脏", "服务 冷淡", "质量 非常 差", "早餐 难吃 位置 偏僻 吵闹", "讨厌", "不 推荐", "物流 很 慢", "失望"]
 WORDS = sorted({*"".join((*GOOD, *BAD))} - {" "})
 
 
 def toy_examples(prefix: str, repeats: int = 1) -> list[Example]:
-    pairs = [(text, label) for good, bad in zip(GOOD, BAD, strict=True) for text, label in ((good, "好评"), (bad, "差评"))]
+    pairs = [
+        (text, label) for good, bad in zip(GOOD, BAD, strict=True) for text, label in ((good, "好评"), (bad, "差评"))
+    ]
     return [Example(f"{prefix}:{number}", text, label) for number, (text, label) in enumerate(pairs * repeats, 1)]
 
 

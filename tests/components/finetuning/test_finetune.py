@@ -185,7 +185,9 @@ def test_peers_4_encoder_weights_are_used_and_reported(
 @neural
 def test_peers_4_missing_weights_are_refused(family: str, encoder: Path, dataset: Path, out_dir: Path) -> None:
     tensors = load_file(encoder / "model.safetensors")
-    save_file({f"renamed.{name}": tensor for name, tensor in tensors.items()}, encoder / "model.safetensors", {"format": "pt"})
+    save_file(
+        {f"renamed.{name}": tensor for name, tensor in tensors.items()}, encoder / "model.safetensors", {"format": "pt"}
+    )
     with pytest.raises(Exception, match=r"weights|tensors"):
         finetune(quick(family), encoder=encoder, dataset=dataset, out_dir=out_dir)
     assert not (out_dir / "predictions.jsonl").exists()
@@ -251,7 +253,12 @@ def test_train_01_resumed_run_equals_uninterrupted(
 
     with pytest.raises(Killed):
         finetune(
-            config, encoder=encoder, dataset=dataset, out_dir=folders[1], checkpoint_dir=tmp_path / "cp", log_metrics=die
+            config,
+            encoder=encoder,
+            dataset=dataset,
+            out_dir=folders[1],
+            checkpoint_dir=tmp_path / "cp",
+            log_metrics=die,
         )
     assert list((tmp_path / "cp").glob("step-*"))
     steps: list[int] = []
@@ -260,9 +267,13 @@ def test_train_01_resumed_run_equals_uninterrupted(
         if step is not None:
             steps.append(step)
 
-    finetune(config, encoder=encoder, dataset=dataset, out_dir=folders[2], checkpoint_dir=tmp_path / "cp", log_metrics=note)
+    finetune(
+        config, encoder=encoder, dataset=dataset, out_dir=folders[2], checkpoint_dir=tmp_path / "cp", log_metrics=note
+    )
     assert min(steps) > 12
-    whole, resumed = ({p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()} for f in (folders[0], folders[2]))
+    whole, resumed = (
+        {p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()} for f in (folders[0], folders[2])
+    )
     assert whole == resumed
 
 
@@ -339,4 +350,6 @@ def test_tables_agree_with_the_configuration() -> None:
     from components.formats import EncoderFamily
 
     assert set(FAMILIES) == set(get_args(EncoderFamily))
-    assert set(TASKS) == set(get_args(FinetuningConfig.model_fields["task"].annotation)) or set(TASKS) == {"classification"}
+    assert set(TASKS) == set(get_args(FinetuningConfig.model_fields["task"].annotation)) or set(TASKS) == {
+        "classification"
+    }

@@ -24,7 +24,7 @@ WORDS = [chr(0x4E00 + number) for number in range(12)]
 SMALL = {"hidden_size": 16, "embedding_size": 8, "min_count": 1}
 LANGUAGE_MODEL = {
     **SMALL, "objective": "language_model", "num_train_steps": 30, "batch_size": 8, "max_seq_length": 6,
-    "learning_rate": 0.02, "warmup_steps": 2, "num_sampled": 0,
+    "learning_rate": 0.03, "warmup_steps": 2, "num_sampled": 0,
 }  # fmt: skip
 
 
@@ -260,10 +260,10 @@ def test_sampled_softmax_approaches_the_full_one():
 def test_language_model_learns_a_predictable_corpus(segmented, tmp_path, settings):
     steps = []
     metrics = train(
-        segmented, tmp_path / "out", {**LANGUAGE_MODEL, "num_train_steps": 80, **settings},
+        segmented, tmp_path / "out", {**LANGUAGE_MODEL, "num_train_steps": 60, **settings},
         log_metrics=lambda metrics, *, step=None: steps.append(dict(metrics)),
     )  # fmt: skip
-    assert metrics["val_perplexity"] < 2 < 11 < metrics["unigram_val_perplexity"]
+    assert metrics["val_perplexity"] < 4 < 11 < metrics["unigram_val_perplexity"]
     assert metrics["val_loss"] == pytest.approx(np.log(metrics["val_perplexity"]))
     assert metrics["num_unused_words"] == 300 % 6
     assert ("perplexity" in steps[-1]) == (metrics["num_sampled"] == 0)
@@ -313,7 +313,7 @@ def test_validation_loss_is_the_mean_over_windows(tmp_path):
     ids = WordIds(np.random.default_rng(0).integers(2, 14, size=47).astype(np.int32), 0)
     metrics = pretraining.evaluate_language_model(model, ids, 5, batch_size=4)
     assert metrics["num_val_windows"] == 9
-    expected = [float(model(torch.from_numpy(ids.ids[n * 5 : n * 5 + 5][None].astype(np.int64)))) for n in range(9)]
+    expected = [model(ids.windows(np.array([number]), 5)).item() for number in range(9)]
     assert metrics["val_loss"] == pytest.approx(np.mean(expected), abs=1e-5)
 
 

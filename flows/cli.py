@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except RungsError as error:
         _fail(f"failed: {error}", 1)
     except KeyboardInterrupt:
-        _fail("interrupted; run the same command again to go on where it stopped", 130)
+        _fail("interrupted; run the same command again to go on where it stopped", 1)
     sys.exit(code or 0)
 
 

@@ -11,8 +11,6 @@ import components
 from flows.fingerprint import reachable_code
 from flows.mlflow_runs import RunLog
 
-_EXAMPLE = ["房间很干净，服务也好。", "质量太差，不会再买。"]
-
 
 def log_model(run: RunLog, out_dir: Path) -> None:
     """Log the ``model/`` folder of a fine-tuning result as an MLflow model of ``run``.
@@ -21,7 +19,7 @@ def log_model(run: RunLog, out_dir: Path) -> None:
     ``MLFLOW_ALLOW_PICKLE_DESERIALIZATION=false``.
     """
     import mlflow
-    from mlflow.models import Model, infer_signature
+    from mlflow.models import Model
 
     logged = run.client.create_logged_model(run.experiment_id, name="model", source_run_id=run.run_id)
     with warnings.catch_warnings(), _quiet("mlflow"):
@@ -36,7 +34,6 @@ def log_model(run: RunLog, out_dir: Path) -> None:
             artifacts={"model": str(out_dir / "model")},
             code_paths=[str(Path(components.__file__).parent)],
             pip_requirements=_requirements(),
-            signature=infer_signature(_EXAMPLE, [{"label": "positive", "probabilities": "{}"}]),
         )
 
 

@@ -25,11 +25,10 @@ class TextModel(PythonModel):  # type: ignore[misc]
         self._folder = Path(context.artifacts["model"])
 
     def predict(
-        self, context: PythonModelContext, model_input: Any, params: dict[str, Any] | None = None
+        self, context: PythonModelContext, model_input: list[str], params: dict[str, Any] | None = None
     ) -> pd.DataFrame:
         """Label every text of ``model_input``."""
-        texts = model_input.iloc[:, 0] if isinstance(model_input, pd.DataFrame) else model_input
-        rows = predict(self._folder, [str(text) for text in texts])
+        rows = predict(self._folder, list(model_input))
         probabilities = [json.dumps(row.probabilities, ensure_ascii=False) for row in rows]
         return pd.DataFrame({"label": [row.label for row in rows], "probabilities": probabilities})
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from components.artifacts import Artifact
 from components.bag_of_words.config import BagOfWordsConfig
 from components.bert.config import PretrainingConfig
+from components.contract import StageConfig
 from components.rnn.config import RecurrentConfig
 from components.text.segmentation import SegmenterConfig
 from components.tokenizer.config import TokenizerConfig
@@ -65,75 +67,90 @@ class EncoderTrainer:
         return stages.segment_corpus(self.ladder, self.settings.segmenter, corpus=self.corpus)
 
 
+def check_encoders(settings: EncoderSettings, rungs: list[Rung], seeds: list[int]) -> None:
+    """Build every encoder's configuration once, so that a wrong combination is refused before any training.
+
+    Raises:
+        ConfigError: Settings and rungs contradict each other, or a combination is impossible.
+    """
+    for rung in rungs:
+        for seed in seeds:
+            _CONFIGS[rung.encoder](settings, rung, seed)
+
+
+def _bag_of_words_config(settings: EncoderSettings, rung: Rung, seed: int) -> BagOfWordsConfig:
+    decided = {"weighting": rung.encoder, "seed": seed, "num_train_examples": settings.num_train_examples}
+    return with_fields(settings.bag_of_words, "bag_of_words", segmenter=settings.segmenter, **decided)
+
+
 def _bag_of_words(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
-    settings = trainer.settings
-    config = with_fields(
-        settings.bag_of_words,
-        "bag_of_words",
-        weighting=rung.encoder,
-        segmenter=settings.segmenter,
-        num_train_examples=settings.num_train_examples,
-        seed=seed,
-    )
+    config = _bag_of_words_config(trainer.settings, rung, seed)
     tags = {"rung": rung.name, "seed": str(seed)}
     return _alone(stages.fit_bag_of_words(trainer.ladder, config, tags=tags, dataset=trainer.dataset))
 
 
-def _word2vec(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
+def _word2vec_config(settings: EncoderSettings, rung: Rung, seed: int) -> Word2VecConfig:
     decided = {} if rung.sg is None else {"sg": rung.sg}
-    config = with_fields(trainer.settings.word2vec, "word2vec", units="words", **decided)
+    return with_fields(settings.word2vec, "word2vec", units="words", **decided)
+
+
+def _word2vec(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
+    config = _word2vec_config(trainer.settings, rung, seed)
     tags = {"rung": rung.name}
     return _alone(stages.train_word2vec(trainer.ladder, config, tags=tags, segmented=trainer.segmented))
 
 
-def _recurrent(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
-    decided = {
-        name: getattr(rung, name) for name in ("cell", "bidirectional", "objective") if getattr(rung, name) is not None
-    }
-    base = with_fields(trainer.settings.recurrent, "recurrent", **decided)
-    tags = {"rung": rung.name}
-    if base.objective == "none":
-        # Without pretraining the encoder is its random initial weights, which belong to the seed.
-        base, tags = with_fields(base, "recurrent", seed=seed), {**tags, "seed": str(seed)}
-    vectors = None
+def _recurrent_config(settings: EncoderSettings, rung: Rung, seed: int) -> RecurrentConfig:
+    given = {name: getattr(rung, name) for name in ("cell", "bidirectional", "objective")}
+    decided: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if rung.embeddings is not None:
-        source = next(other for other in trainer.rungs if other.name == rung.embeddings)
-        vectors = trainer.train(source, seed)
-        size = trainer.settings.word2vec.vector_size
-        base = with_fields(base, "recurrent", embedding_size=size)
+        decided["embedding_size"] = settings.word2vec.vector_size
+    config = with_fields(settings.recurrent, "recurrent", **decided)
+    # Without pretraining the encoder is its random initial weights, which belong to the seed.
+    return with_fields(config, "recurrent", seed=seed) if config.objective == "none" else config
+
+
+def _recurrent(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
+    config = _recurrent_config(trainer.settings, rung, seed)
+    tags = {"rung": rung.name, **({"seed": str(seed)} if config.objective == "none" else {})}
+    vectors: Encoder | None = None
+    if rung.embeddings is not None:
+        vectors = trainer.train(next(other for other in trainer.rungs if other.name == rung.embeddings), seed)
     inputs = {"segmented": trainer.segmented, "embeddings": vectors.artifact if vectors else None}
-    artifact = stages.train_recurrent(trainer.ladder, base, tags=tags, **inputs)
+    artifact = stages.train_recurrent(trainer.ladder, config, tags=tags, **inputs)
     return Encoder(artifact, (*(vectors.trained if vectors else ()), artifact))
 
 
-def _bert(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
-    ladder, settings, tags = trainer.ladder, trainer.settings, {"rung": rung.name}
-    decided = {name: getattr(rung, name) for name in ("size", "nsp") if getattr(rung, name) is not None}
-    if rung.checkpoint is not None:
-        decided["init_from"] = rung.checkpoint
+def _bert_config(settings: EncoderSettings, rung: Rung, seed: int) -> PretrainingConfig:
+    given = {"size": rung.size, "nsp": rung.nsp, "init_from": rung.checkpoint}
+    decided = {name: value for name, value in given.items() if value is not None}
     config = with_fields(settings.pretraining, "pretraining", **decided)
-    tokenizer = stages.train_tokenizer(ladder, settings.tokenizer, corpus=trainer.corpus)
+    if rung.pretrained:
+        return config
+    control = {"num_train_steps": 0, "max_minutes": None, "seed": seed}
+    return type(config).model_validate({**config.model_dump(exclude_unset=True), **control})
+
+
+def _bert(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
+    config, ladder = _bert_config(trainer.settings, rung, seed), trainer.ladder
+    tags = {"rung": rung.name, **({} if rung.pretrained else {"seed": str(seed)})}
+    tokenizer = stages.train_tokenizer(ladder, trainer.settings.tokenizer, corpus=trainer.corpus)
     inputs: dict[str, Artifact | None] = {"corpus": trainer.corpus, "tokenizer": tokenizer}
     trained = [tokenizer]
-    if not rung.pretrained:
-        config = type(config).model_validate(
-            {**config.model_dump(), "num_train_steps": 0, "max_minutes": None, "seed": seed}
-        )
-        tags["seed"] = str(seed)
-    elif settings.warm_start:
+    if rung.pretrained and trainer.settings.warm_start:
         vectors = _piece_vectors(trainer, tokenizer, config.model_sizes()["hidden_size"])
         inputs["embeddings"] = vectors
         trained.append(vectors)
-    if config.masking == "whole_word" and rung.pretrained:
+    if rung.pretrained and config.masking == "whole_word":
         inputs["segmented"] = trainer.segmented
     artifact = stages.pretrain_bert(ladder, config, tags=tags, **inputs)
     return Encoder(artifact, (*trained, artifact))
 
 
 def _piece_vectors(trainer: EncoderTrainer, tokenizer: Artifact, hidden_size: int) -> Artifact:
-    config = trainer.settings.word2vec.model_copy(
-        update={"units": "pieces", "sg": 1, "vector_size": hidden_size, "min_count": 1}
-    )
+    decided = {"units": "pieces", "sg": 1, "vector_size": hidden_size, "min_count": 1}
+    given = trainer.settings.word2vec.model_dump(exclude_unset=True)
+    config = Word2VecConfig.model_validate({**given, **decided})
     tags = {"units": "pieces"}
     return stages.train_word2vec(trainer.ladder, config, tags=tags, corpus=trainer.corpus, tokenizer=tokenizer)
 
@@ -148,4 +165,13 @@ _TRAINERS: dict[str, Callable[[EncoderTrainer, Rung, int], Encoder]] = {
     "word2vec": _word2vec,
     "recurrent": _recurrent,
     "bert": _bert,
+}
+
+
+_CONFIGS: dict[str, Callable[[EncoderSettings, Rung, int], StageConfig]] = {
+    "one_hot": _bag_of_words_config,
+    "tfidf": _bag_of_words_config,
+    "word2vec": _word2vec_config,
+    "recurrent": _recurrent_config,
+    "bert": _bert_config,
 }

@@ -18,7 +18,7 @@ from components.text.segmentation import SegmenterConfig
 from components.tokenizer.config import TokenizerConfig
 from components.word2vec.config import Word2VecConfig
 from flows import stages
-from flows.encoders import EncoderSettings, EncoderTrainer
+from flows.encoders import EncoderSettings, EncoderTrainer, check_encoders
 from flows.execution import ladder_execution
 from flows.leaderboard import publish_leaderboard, run_rung
 from flows.rungs import Rung, check_rungs
@@ -74,6 +74,7 @@ def ladder(
     budget = finetuning.num_train_examples
     encoders = (segmenter, tokenizer, bag_of_words, word2vec, recurrent, pretraining)
     settings = EncoderSettings(*encoders, num_train_examples=budget, warm_start=warm_start)
+    check_encoders(settings, rungs, seeds)
     with ladder_execution(parameters, {"language": language, "task": finetuning.task}) as (execution, run):
         labelled = stages.audit_leaks(execution, audit, dataset=stages.prepare_dataset(execution, dataset))
         prepared = stages.prepare_corpus(execution, corpus, held_out=(labelled,))

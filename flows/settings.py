@@ -23,7 +23,7 @@ def with_fields(config: Config, section: str, **decided: Any) -> Config:
                 f"{section}.{name} is {getattr(config, name)!r}, but this run decides it ({decided[name]!r}). "
                 f"Remedy: remove {section}.{name}; rungs, seeds and language set it."
             )
-    return type(config).model_validate({**config.model_dump(), **decided})
+    return type(config).model_validate({**config.model_dump(exclude_unset=True), **decided})
 
 
 def json_values(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -140,7 +140,8 @@ def _find(call: StageCall) -> Artifact | None:
 def _reasons(call: StageCall) -> list[str]:
     folder = call.ladder.store.root / "artifacts" / call.stage.function
     manifests = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob(f"*/{MANIFEST}")]
-    return fingerprint.why_not_reused(manifests, call.identity)
+    same = [manifest for manifest in manifests if manifest.get("tags") == call.tags]
+    return fingerprint.why_not_reused(same, call.identity)
 
 
 def _join_ladder(ladder: Ladder, artifact: Artifact, how: str) -> None:
@@ -194,7 +195,7 @@ def _make(call: StageCall, run: RunLog) -> Artifact:
         run.files(out_dir)
         if stage.log_model is not None:
             stage.log_model(run, out_dir)
-        details = {"identity": call.identity, "seconds": seconds, "run_id": run.run_id}
+        details = {"identity": call.identity, "tags": call.tags, "seconds": seconds, "run_id": run.run_id}
         final = store.artifact_path(stage.function, call.key)
         return publish(out_dir, final, stage=stage.function, key=call.key, metrics=metrics, details=details)
 

@@ -19,7 +19,7 @@ from components.bert.model import share_of_loss
 from components.bert.sentence_pairs import check_documents, check_pairs
 from components.bert.throughput import Throughput
 from components.contract import LogMetrics, Metrics, ignore_metrics
-from components.encoders.transformer import no_progress_bars
+from components.encoders.transformer import quiet_transformers
 from components.encoders.wordpiece import load_wordpiece, piece_ids, save_wordpiece
 from components.errors import ConfigError
 from components.formats import IGNORE_INDEX, corpus_shards, write_encoder_card, write_json
@@ -250,7 +250,7 @@ def _step_losses(
 def _save(config: PretrainingConfig, model: BertForPreTraining, tokenizer: BertTokenizerFast, out_dir: Path) -> None:
     # Dropout was a setting of pretraining; whoever fine-tunes gets BERT's customary 0.1 unless they choose otherwise.
     model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = 0.1
-    with no_progress_bars():
+    with quiet_transformers():
         model.eval().cpu().save_pretrained(str(out_dir))
     tokenizer.model_max_length = model.config.max_position_embeddings
     save_wordpiece(tokenizer, out_dir)

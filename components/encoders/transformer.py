@@ -78,13 +78,15 @@ def load_pretraining_model(folder: Path | str, **settings: Any) -> tuple[BertFor
 
 
 @contextlib.contextmanager
-def no_progress_bars() -> Iterator[None]:
-    """Keep transformers' own progress bars off the terminal, where the run's progress is shown."""
-    shown = transformers_logging.is_progress_bar_enabled()
+def quiet_transformers() -> Iterator[None]:
+    """Keep transformers' progress bars and load report off the terminal: the run shows its own of both."""
+    shown, verbosity = transformers_logging.is_progress_bar_enabled(), transformers_logging.get_verbosity()
     transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
     try:
         yield
     finally:
+        transformers_logging.set_verbosity(verbosity)
         if shown:
             transformers_logging.enable_progress_bar()
 
@@ -93,7 +95,7 @@ def _load(
     kind: type[Any], folder: Path | str, *, prefix: str, minimum_loaded: float, **settings: Any
 ) -> tuple[Any, LoadReport]:
     try:
-        with no_progress_bars():
+        with quiet_transformers():
             model, info = kind.from_pretrained(
                 str(folder),
                 output_loading_info=True,

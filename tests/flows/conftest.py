@@ -78,6 +78,7 @@ class Workplace:
     """A folder with data, a pipelines file and its own ``.rungs``."""
 
     folder: Path
+    prefect_home: Path
 
     @property
     def home(self) -> Path:
@@ -86,7 +87,9 @@ class Workplace:
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_"))}
-        return {**kept, "RUNGS_HOME": str(self.home), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+        # One Prefect database for the whole session: creating one costs more than a small ladder.
+        own = {"RUNGS_HOME": str(self.home), "PREFECT_HOME": str(self.prefect_home), "PYTHONPATH": str(ROOT)}
+        return {**kept, **own, "OMP_NUM_THREADS": "1"}
 
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "flows", *words]
@@ -113,22 +116,27 @@ class Workplace:
         return board
 
 
-def make_workplace(folder: Path) -> Workplace:
+def make_workplace(folder: Path, prefect_home: Path) -> Workplace:
     write_corpus(folder)
     write_labelled(folder)
     (folder / "pipelines.yaml").write_text(yaml.safe_dump(small_pipeline(folder), allow_unicode=True), encoding="utf-8")
-    return Workplace(folder)
-
-
-@pytest.fixture
-def workplace(tmp_path: Path) -> Workplace:
-    return make_workplace(tmp_path)
+    return Workplace(folder, prefect_home)
 
 
 @pytest.fixture(scope="session")
-def climbed(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+def prefect_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("prefect")
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, prefect_home: Path) -> Workplace:
+    return make_workplace(tmp_path, prefect_home)
+
+
+@pytest.fixture(scope="session")
+def climbed(tmp_path_factory: pytest.TempPathFactory, prefect_home: Path) -> Workplace:
     """A workplace whose ladder has been climbed once; tests only read it or climb it again."""
-    place = make_workplace(tmp_path_factory.mktemp("climbed"))
+    place = make_workplace(tmp_path_factory.mktemp("climbed"), prefect_home)
     found = place.climb()
     assert found.returncode == 0, found.stdout + found.stderr
     (place.folder / "first.log").write_text(found.stdout, encoding="utf-8")

@@ -26,6 +26,7 @@ _DEFAULTS = {
     "TOKENIZERS_PARALLELISM": "false",
     # Loaded, missing and unexpected tensors are in load_report.json; a bad set stops the run.
     "TRANSFORMERS_VERBOSITY": "error",
+    "TQDM_DISABLE": "1",
 }
 
 

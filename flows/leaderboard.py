@@ -14,7 +14,7 @@ from components.finetuning.config import FinetuningConfig
 from components.formats import read_json, write_json
 from flows import stages
 from flows.encoders import EncoderTrainer
-from flows.mlflow_runs import RunLog
+from flows.mlflow_runs import RunLog, rounded
 from flows.progress import console
 from flows.rungs import Rung
 from flows.settings import with_fields
@@ -90,7 +90,8 @@ def publish_leaderboard(
     board = {"run_id": run.run_id, "rows": rows}
     run.params({"rungs": [row["rung"] for row in rows], "num_seeds": rows[0]["num_seeds"]})
     run.inputs({"dataset": [dataset], "corpus": [corpus]})
-    run.metrics(_ladder_metrics(results, rows, clean))
+    metrics = _ladder_metrics(results, rows, clean)
+    run.metrics({name: rounded(value) for name, value in metrics.items()})
     with TemporaryDirectory() as folder:
         write_json(Path(folder) / LEADERBOARD_FILE, board)
         write_json(Path(folder) / "leaderboard_never_leaked.json", {**board, "rows": clean})
@@ -153,21 +154,30 @@ def print_leaderboard(board: dict[str, Any]) -> None:
     """Print the leaderboard as a table, best first."""
     from rich.table import Table
 
-    table = Table(title=f"Leaderboard · run {board['run_id'][:8]}", title_justify="left")
-    table.add_column("rung")
+    title = f"Leaderboard · run {board['run_id'][:8]}"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    table.add_column("rung", no_wrap=True)
     for name in (METRIC, "95 % interval", "seeds", "train s", "parameters", "texts/s"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for row in sorted(board["rows"], key=lambda row: -row["mean"]):
         table.add_row(
             row["rung"],
             f"{row['mean']:.3f}",
-            f"{row['low']:.3f} – {row['high']:.3f}",
+            f"{row['low']:.3f}–{row['high']:.3f}",
             str(row["num_seeds"]),
             f"{row['train_seconds']:,.1f}",
-            f"{row['num_parameters']:,}",
+            _short(row["num_parameters"]),
             f"{row['items_per_second']:,.0f}",
         )
     console.print(table)
+
+
+def _short(count: float) -> str:
+    """A count in three digits: 15.4k, 2.48M."""
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= limit:
+            return f"{count / limit:.3g}{unit}"
+    return f"{count:.0f}"
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:

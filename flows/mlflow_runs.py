@@ -40,10 +40,19 @@ def open_tracking(home: Home) -> MlflowClient:
         for name in EXPERIMENTS:
             if name not in existing:
                 location = (home.artifact_location / name).as_uri() if home.has_own_database else None
-                client.create_experiment(name, artifact_location=location)
+                # Without the kind the UI opens its pages for chat applications.
+                kind = {"mlflow.experimentKind": "custom_model_development"}
+                client.create_experiment(name, artifact_location=location, tags=kind)
             elif existing[name].lifecycle_stage == "deleted":
                 client.restore_experiment(existing[name].experiment_id)
     return client
+
+
+def rounded(value: float) -> float:
+    """A final metric as MLflow's narrow columns can show it; artifacts keep every digit. Counts stay whole."""
+    if not math.isfinite(value) or value == int(value):
+        return value
+    return float(f"{value:.4g}") if abs(value) < 1000 else round(value, 1)
 
 
 class RunLog:

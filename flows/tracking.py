@@ -23,7 +23,7 @@ from components.artifacts import MANIFEST, Artifact, Store, publish
 from components.contract import Metrics, StageConfig
 from components.errors import ArtifactError, ConfigError
 from flows import fingerprint
-from flows.mlflow_runs import RunLog
+from flows.mlflow_runs import RunLog, rounded
 from flows.progress import StageProgress, say
 
 if TYPE_CHECKING:
@@ -98,8 +98,17 @@ class StageCall:
 
     @property
     def label(self) -> str:
-        """What people see: the title and what tells it from its siblings."""
-        return " · ".join([self.stage.title, *self.tags.values()])
+        """What people see on the terminal and in Prefect: the title and what tells it from its siblings."""
+        return " · ".join([self.stage.title, *self._distinctions])
+
+    @property
+    def run_name(self) -> str:
+        """The name in MLflow, whose table is narrow and whose experiment already says which stage it is."""
+        return " · ".join(self._distinctions) or self.stage.title
+
+    @property
+    def _distinctions(self) -> list[str]:
+        return [f"seed {value}" if name == "seed" else value for name, value in self.tags.items()]
 
 
 def _run_stage(call: StageCall) -> Any:
@@ -161,7 +170,7 @@ def _join_ladder(ladder: Ladder, artifact: Artifact, how: str) -> None:
 def _compute(call: StageCall) -> Artifact:
     stage, ladder = call.stage, call.ladder
     tags = {**ladder.tags, **call.tags, "stage": stage.function, "key": call.key[:32]}
-    run = RunLog(ladder.client, stage.experiment, call.label, tags)
+    run = RunLog(ladder.client, stage.experiment, call.run_name, tags)
     status = "FAILED"
     try:
         run.client.set_tag(run.run_id, f"ladder.{ladder.run_id[:8]}", "made")
@@ -191,7 +200,7 @@ def _make(call: StageCall, run: RunLog) -> Artifact:
         started = time.perf_counter()
         metrics = _call_function(call, out_dir, run, progress)
         seconds = time.perf_counter() - started
-        run.metrics({**metrics, "stage_seconds": seconds})
+        run.metrics({name: rounded(value) for name, value in {**metrics, "stage_seconds": seconds}.items()})
         run.files(out_dir)
         if stage.log_model is not None:
             stage.log_model(run, out_dir)

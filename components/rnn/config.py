@@ -24,9 +24,9 @@ class RecurrentConfig(StageConfig):
     """Numbers per word; must equal vector_size when word vectors are given."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
     """Share of values dropped on embeddings, between layers and on outputs while training, also in fine-tuning."""
-    min_count: int = Field(default=5, ge=1)
+    min_count: int = Field(default=3, ge=1)
     """Occurrences a word must have in the training split. Word vectors bring their own vocabulary instead."""
-    max_vocab_size: int = Field(default=20_000, ge=3)
+    max_vocab_size: int = Field(default=30_000, ge=3)
     """Most vocabulary entries, padding and unknown word included; the most frequent words stay."""
     objective: Literal["none", "language_model"] = "none"
     """none: the initialisation is the result. language_model: predict the next word, each direction for itself."""

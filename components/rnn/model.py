@@ -75,7 +75,8 @@ def sampled_softmax_loss(
     """Cross-entropy whose sum over the vocabulary is estimated from K shared noise words (Jean et al. 2015, section 3).
 
     Each noise word stands for itself divided by its expected count among the noise, which makes the sum unbiased; the
-    true word is counted once, exactly, and left out of the noise. Noise words come from torch's global CPU generator. Ids must be sorted by falling frequency.
+    true word is counted once, exactly, and left out of the noise. Noise words come from torch's global CPU generator.
+    Ids must be sorted by falling frequency.
 
     Args:
         context_TE: Predicted output embeddings.

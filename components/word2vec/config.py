@@ -22,14 +22,15 @@ class Word2VecConfig(StageConfig):
     """Noise words per true pair in negative sampling."""
     ns_exponent: float = Field(default=0.75, ge=0, le=1)
     """Noise words are drawn by count to this power."""
-    min_count: int = Field(default=5, ge=1)
+    min_count: int = Field(default=3, ge=1)
     """Occurrences a word must have in the training split."""
-    sample: float = Field(default=1e-3, ge=0, le=1)
+    sample: float = Field(default=1e-4, ge=0, le=1)
     """Frequent words above this share are dropped at random while training; 0 keeps all."""
     epochs: int = Field(default=5, ge=1)
     """Passes over the corpus."""
-    alpha: float = Field(default=0.025, gt=0)
-    """First learning rate; it falls linearly to min_alpha."""
+    alpha: float | None = Field(default=None, gt=0)
+    """First learning rate; it falls linearly to min_alpha. Empty: 0.05 for CBOW and 0.025 for skip-gram, as in
+    the original word2vec tool."""
     min_alpha: float = Field(default=1e-4, gt=0)
     """Last learning rate."""
     seed: int = Field(default=0, ge=0, lt=2**31)

@@ -17,6 +17,9 @@ from components.errors import ConfigError, InputError
 from components.word2vec.config import Word2VecConfig
 from components.word2vec.data import Census, Sentences
 
+DEFAULT_ALPHA = {0: 0.05, 1: 0.025}
+"""First learning rate by sg, as in the original word2vec tool."""
+
 
 def stable_hash(word: str) -> int:
     """CRC-32 of a word: unlike ``hash``, the same in every process."""
@@ -98,21 +101,11 @@ def fit(
         config: gensim's settings.
         on_epoch: Called with the model and the number of finished epochs.
     """
-    names = {
-        "sg",
-        "vector_size",
-        "window",
-        "negative",
-        "ns_exponent",
-        "sample",
-        "alpha",
-        "min_alpha",
-        "seed",
-        "workers",
-    }
+    own = {"alpha", "min_count", "epochs", "units", "oov_policy", "max_memory_mib"}
+    options = {**config.model_dump(exclude=own), "alpha": config.alpha or DEFAULT_ALPHA[config.sg]}
     # The vocabulary comes sorted with ties in a fixed order; numpy's argsort, which gensim would use, breaks ties
     # differently on different processors.
-    model = Word2Vec(min_count=1, sorted_vocab=0, hashfxn=stable_hash, **config.model_dump(include=names))
+    model = Word2Vec(min_count=1, sorted_vocab=0, hashfxn=stable_hash, **options)
     model.build_vocab_from_freq(vocabulary, corpus_count=census.num_sentences)
     started = time.perf_counter()
     _, num_words = model.train(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from components.contract import LogMetrics, Metrics, ignore_metrics
 from components.encoders.static import piece_splitter, save_word_vectors
-from components.errors import ConfigError
+from components.errors import ConfigError, TrainingError
 from components.formats import Split, write_json
 from components.word2vec.config import Word2VecConfig
 from components.word2vec.data import Census, Sentences, oov_rate, take_census, write_pieces
@@ -47,6 +48,7 @@ def train_word2vec(
     Raises:
         ConfigError: The inputs do not go with ``units``, or the weight tables would be too large.
         InputError: The corpus is not segmented text, or no word reaches ``min_count``.
+        TrainingError: The vectors diverge.
     """
     source = _check_inputs(config, segmented, corpus, tokenizer)
     if segmented is not None:
@@ -91,6 +93,7 @@ def _train(
     def on_epoch(model: Any, epoch: int) -> None:
         if held_out is not None:
             last["val_loss"] = held_out.of(model.wv.vectors, model.syn1neg)
+            _check_finite(last["val_loss"], epoch)
         log_metrics({**last, "progress": epoch / config.epochs}, step=epoch)
 
     trained = fit(Sentences(sentences_dir), census, vocabulary, config, on_epoch=on_epoch)
@@ -100,6 +103,11 @@ def _train(
         if (rate := oov_rate(sentences_dir, split, vocabulary)) is not None:
             metrics[f"oov_rate_{split}"] = rate
     return metrics
+
+
+def _check_finite(loss: float, epoch: int) -> None:
+    if not math.isfinite(loss):
+        raise TrainingError(f"train_word2vec: held-out loss is {loss} after epoch {epoch}. Remedy: lower alpha.")
 
 
 def _write(

@@ -168,7 +168,7 @@ def test_a_changed_setting_says_what_changed_and_runs_only_what_depends_on_it(cl
     found = climbed.climb("pretraining.mlm_probability=0.2")
     assert found.returncode == 0, found.stderr
     assert "config.mlm_probability 0.37 → 0.2" in found.stdout
-    ran = {line.split("  ")[1].strip() for line in found.stdout.splitlines() if line.strip().startswith("ran")}
+    ran = {line.strip().split("  ")[1] for line in found.stdout.splitlines() if line.strip().startswith("ran")}
     assert any("Pretrain BERT" in line for line in ran)
     assert all("bert" in line for line in ran), ran
 

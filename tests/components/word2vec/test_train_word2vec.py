@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from components.artifacts import digest_file, hash_folder
 from components.encoders.static import load_word_vectors
-from components.errors import ConfigError, InputError
+from components.errors import ConfigError, InputError, TrainingError
 from components.formats import (
     Document,
     SegmentedDocument,
@@ -102,6 +102,23 @@ def test_every_setting_reaches_gensim(segmented, tmp_path, monkeypatch):
     }  # fmt: skip
     train(segmented, tmp_path / "out", **settings)
     assert settings.items() <= seen.items()
+
+
+@pytest.mark.parametrize(("sg", "alpha"), [(0, 0.05), (1, 0.025)])
+def test_first_learning_rate_follows_the_architecture(segmented, tmp_path, monkeypatch, sg, alpha):
+    from components.word2vec import model as module
+
+    rates = []
+    original = module.Word2Vec
+    monkeypatch.setattr(module, "Word2Vec", lambda **options: rates.append(options["alpha"]) or original(**options))
+    train(segmented, tmp_path / "out", sg=sg)
+    assert rates == [alpha]
+
+
+def test_diverging_vectors_end_the_run(segmented, tmp_path, monkeypatch):
+    monkeypatch.setattr(HeldOutLoss, "of", lambda *arguments: float("nan"))
+    with pytest.raises(TrainingError, match=r"held-out loss is nan after epoch 1\. Remedy: lower alpha"):
+        train(segmented, tmp_path / "out", log_metrics=lambda metrics, *, step=None: pytest.fail("logged"))
 
 
 def test_cbow_and_skip_gram_differ(segmented, tmp_path):

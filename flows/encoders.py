@@ -16,7 +16,7 @@ from components.tokenizer.config import TokenizerConfig
 from components.word2vec.config import Word2VecConfig
 from flows import stages
 from flows.rungs import Rung
-from flows.settings import with_fields
+from flows.settings import overridden, with_fields
 from flows.tracking import Ladder
 
 
@@ -78,9 +78,16 @@ def check_encoders(settings: EncoderSettings, rungs: list[Rung], seeds: list[int
             _CONFIGS[rung.encoder](settings, rung, seed)
 
 
+def _given(rung: Rung, **names: str) -> dict[str, Any]:
+    """The rung's own values for fields of a section: section field -> rung field, left out where the rung is silent."""
+    values = {field: getattr(rung, name) for field, name in names.items()}
+    return {field: value for field, value in values.items() if value is not None}
+
+
 def _bag_of_words_config(settings: EncoderSettings, rung: Rung, seed: int) -> BagOfWordsConfig:
     decided = {"weighting": rung.encoder, "seed": seed, "num_train_examples": settings.num_train_examples}
-    return with_fields(settings.bag_of_words, "bag_of_words", segmenter=settings.segmenter, **decided)
+    config = overridden(settings.bag_of_words, _given(rung, analyzer="analyzer"))
+    return with_fields(config, "bag_of_words", segmenter=settings.segmenter, **decided)
 
 
 def _bag_of_words(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
@@ -90,8 +97,8 @@ def _bag_of_words(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
 
 
 def _word2vec_config(settings: EncoderSettings, rung: Rung, seed: int) -> Word2VecConfig:
-    decided = {} if rung.sg is None else {"sg": rung.sg}
-    return with_fields(settings.word2vec, "word2vec", units="words", **decided)
+    config = overridden(settings.word2vec, _given(rung, sg="sg", epochs="epochs"))
+    return with_fields(config, "word2vec", units="words")
 
 
 def _word2vec(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
@@ -101,11 +108,10 @@ def _word2vec(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
 
 
 def _recurrent_config(settings: EncoderSettings, rung: Rung, seed: int) -> RecurrentConfig:
-    given = {name: getattr(rung, name) for name in ("cell", "bidirectional", "objective")}
-    decided: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    own = _given(rung, cell="cell", bidirectional="bidirectional", objective="objective")
+    config = overridden(settings.recurrent, own)
     if rung.embeddings is not None:
-        decided["embedding_size"] = settings.word2vec.vector_size
-    config = with_fields(settings.recurrent, "recurrent", **decided)
+        config = with_fields(config, "recurrent", embedding_size=settings.word2vec.vector_size)
     # Without pretraining the encoder is its random initial weights, which belong to the seed.
     return with_fields(config, "recurrent", seed=seed) if config.objective == "none" else config
 
@@ -122,13 +128,11 @@ def _recurrent(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
 
 
 def _bert_config(settings: EncoderSettings, rung: Rung, seed: int) -> PretrainingConfig:
-    given = {"size": rung.size, "nsp": rung.nsp, "init_from": rung.checkpoint}
-    decided = {name: value for name, value in given.items() if value is not None}
-    config = with_fields(settings.pretraining, "pretraining", **decided)
+    config = overridden(settings.pretraining, _given(rung, size="size", nsp="nsp", init_from="checkpoint"))
     if rung.pretrained:
         return config
     control = {"num_train_steps": 0, "max_minutes": None, "seed": seed}
-    return type(config).model_validate({**config.model_dump(exclude_unset=True), **control})
+    return overridden(config, control)
 
 
 def _bert(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
@@ -149,8 +153,7 @@ def _bert(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
 
 def _piece_vectors(trainer: EncoderTrainer, tokenizer: Artifact, hidden_size: int) -> Artifact:
     decided = {"units": "pieces", "sg": 1, "vector_size": hidden_size, "min_count": 1}
-    given = trainer.settings.word2vec.model_dump(exclude_unset=True)
-    config = Word2VecConfig.model_validate({**given, **decided})
+    config = overridden(trainer.settings.word2vec, decided)
     tags = {"units": "pieces"}
     return stages.train_word2vec(trainer.ladder, config, tags=tags, corpus=trainer.corpus, tokenizer=tokenizer)
 

@@ -10,9 +10,9 @@ from components.contract import StageConfig
 from components.errors import ConfigError
 
 _FIELDS_OF = {
-    "one_hot": set[str](),
-    "tfidf": set[str](),
-    "word2vec": {"sg"},
+    "one_hot": {"analyzer"},
+    "tfidf": {"analyzer"},
+    "word2vec": {"sg", "epochs"},
     "recurrent": {"cell", "bidirectional", "embeddings", "objective"},
     "bert": {"pretrained", "nsp", "size", "checkpoint"},
 }
@@ -25,8 +25,12 @@ class Rung(StageConfig):
     """Name in leaderboard, MLflow and predictions."""
     encoder: Literal["one_hot", "tfidf", "word2vec", "recurrent", "bert"]
     """Which kind of encoder represents the text."""
+    analyzer: Literal["word", "char", "char_wb", "word_char"] | None = None
+    """One-hot and TF-IDF only: words, character n-grams, or both as features."""
     sg: Literal[0, 1] | None = None
     """Word2Vec only: 0 for CBOW, 1 for skip-gram."""
+    epochs: int | None = Field(default=None, ge=1)
+    """Word2Vec only: passes over the corpus."""
     cell: Literal["rnn", "lstm", "gru"] | None = None
     """Recurrent only: the kind of cell."""
     bidirectional: bool | None = None

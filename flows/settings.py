@@ -23,7 +23,12 @@ def with_fields(config: Config, section: str, **decided: Any) -> Config:
                 f"{section}.{name} is {getattr(config, name)!r}, but this run decides it ({decided[name]!r}). "
                 f"Remedy: remove {section}.{name}; rungs, seeds and language set it."
             )
-    return type(config).model_validate({**config.model_dump(exclude_unset=True), **decided})
+    return overridden(config, decided)
+
+
+def overridden(config: Config, values: dict[str, Any]) -> Config:
+    """A checked copy of ``config`` with a rung's own values in place of the section's."""
+    return type(config).model_validate({**config.model_dump(exclude_unset=True), **values})
 
 
 def json_values(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def small_pipeline(folder: Path) -> dict[str, Any]:
         "validation_fraction": 0.1,
     }
     parameters["tokenizer"] = {"vocab_size": 3000}
-    parameters["word2vec"] = {"vector_size": 16, "epochs": 1, "min_count": 2}
+    parameters["word2vec"] = {"vector_size": 16, "min_count": 2}
     parameters["recurrent"] = {"hidden_size": 16, "min_count": 2}
     parameters["pretraining"] = {
         "num_hidden_layers": 1,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
 from components.contract import StageConfig
 from components.errors import ConfigError
 
@@ -27,8 +29,16 @@ def with_fields(config: Config, section: str, **decided: Any) -> Config:
 
 
 def overridden(config: Config, values: dict[str, Any]) -> Config:
-    """A checked copy of ``config`` with a rung's own values in place of the section's."""
-    return type(config).model_validate({**config.model_dump(exclude_unset=True), **values})
+    """A checked copy of ``config`` with a rung's own values in place of the section's.
+
+    Raises:
+        ConfigError: The values do not fit each other.
+    """
+    try:
+        return type(config).model_validate({**config.model_dump(exclude_unset=True), **values})
+    except ValidationError as error:
+        reasons = "; ".join(f"{'.'.join(map(str, item['loc']))} {item['msg']}" for item in error.errors())
+        raise ConfigError(f"{type(config).__name__} with {values}: {reasons}") from error
 
 
 def json_values(parameters: dict[str, Any]) -> dict[str, Any]:

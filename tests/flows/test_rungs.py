@@ -91,9 +91,11 @@ def test_a_ladder_that_cannot_work_is_refused(rungs, seeds, message):
 
 
 def test_wrong_sizes_are_found_before_any_stage_runs():
-    with pytest.raises(ConfigError, match="hidden_size"):
-        PretrainingConfig(hidden_size=33, num_attention_heads=2)
-    check_encoders(settings(), [Rung(name="b", encoder="bert", size="mini")], [0, 1])
+    six_heads = PretrainingConfig(num_attention_heads=6, hidden_size=192)
+    check_encoders(settings(pretraining=six_heads), [Rung(name="b", encoder="bert", size="mini")], [0, 1])
+    rung = Rung(name="b", encoder="bert", checkpoint="somewhere")
+    with pytest.raises(ConfigError, match="init_from"):
+        check_encoders(settings(pretraining=six_heads), [rung], [0])
 
 
 def test_with_fields_refuses_a_value_that_would_be_ignored_and_accepts_the_same_one():

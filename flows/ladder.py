@@ -75,6 +75,8 @@ def ladder(
     encoders = (segmenter, tokenizer, bag_of_words, word2vec, recurrent, pretraining)
     settings = EncoderSettings(*encoders, num_train_examples=budget, warm_start=warm_start)
     check_encoders(settings, rungs, seeds)
+    for seed in seeds:
+        with_fields(finetuning, "finetuning", seed=seed)
     with ladder_execution(parameters, {"language": language, "task": finetuning.task}) as (execution, run):
         labelled = stages.audit_leaks(execution, audit, dataset=stages.prepare_dataset(execution, dataset))
         prepared = stages.prepare_corpus(execution, corpus, held_out=(labelled,))

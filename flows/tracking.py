@@ -174,7 +174,9 @@ def _compute(call: StageCall) -> Artifact:
     status = "FAILED"
     try:
         run.client.set_tag(run.run_id, f"ladder.{ladder.run_id[:8]}", "made")
-        run.params(flat_params(call.identity["config"]))
+        # The compare page plots parameters, not tags; a stage's own seed is another one than its rung's.
+        as_params = {{"seed": "rung_seed"}.get(name, name): value for name, value in call.tags.items()}
+        run.params({**flat_params(call.identity["config"]), **as_params})
         run.inputs(call.inputs)
         artifact = _make(call, run)
         run.client.set_tag(run.run_id, "artifact_path", str(artifact.path))

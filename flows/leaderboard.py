@@ -17,7 +17,7 @@ from flows.encoders import EncoderTrainer
 from flows.mlflow_runs import RunLog, rounded
 from flows.progress import console
 from flows.rungs import Rung
-from flows.settings import with_fields
+from flows.settings import overridden, with_fields
 
 View = Literal["all", "never_leaked"]
 METRIC = "accuracy"
@@ -44,7 +44,8 @@ def run_rung(
     for seed in seeds:
         tags = {"rung": rung.name, "seed": str(seed)}
         encoder = trainer.train(rung, seed)
-        config = with_fields(finetuning, "finetuning", seed=seed)
+        own = {} if rung.pooling is None else {"pooling": rung.pooling}
+        config = overridden(with_fields(finetuning, "finetuning", seed=seed), own)
         result = stages.finetune(execution, config, tags=tags, encoder=encoder.artifact, dataset=dataset)
         finetuned.append(result)
         evaluated.append(stages.evaluate(execution, evaluation, tags=tags, predictions=result, dataset=dataset))

@@ -13,8 +13,8 @@ _FIELDS_OF = {
     "one_hot": {"analyzer"},
     "tfidf": {"analyzer"},
     "word2vec": {"sg", "epochs"},
-    "recurrent": {"cell", "bidirectional", "embeddings", "objective"},
-    "bert": {"pretrained", "nsp", "size", "checkpoint"},
+    "recurrent": {"cell", "bidirectional", "embeddings", "objective", "pooling"},
+    "bert": {"pretrained", "nsp", "size", "checkpoint", "pooling"},
 }
 
 
@@ -47,6 +47,8 @@ class Rung(StageConfig):
     """BERT only: size preset, in place of the one in the pretraining section."""
     checkpoint: str | None = None
     """BERT only: continue from a local folder or a hub model instead of from scratch."""
+    pooling: Literal["auto", "cls", "mean", "last", "max"] | None = None
+    """Recurrent and BERT: how token states become one vector for the task, in place of the fine-tuning section's."""
 
     @model_validator(mode="after")
     def _fields_fit_encoder(self) -> Rung:

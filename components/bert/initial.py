@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import BertConfig, BertForPreTraining
 
 from components.encoders.transformer import LoadReport, load_pretraining_model
 from components.errors import ConfigError, InputError
 from components.formats import read_vectors
+
+BERT_BASE_STD, BERT_BASE_WIDTH = 0.02, 768
 
 
 def build_model(
@@ -25,8 +27,25 @@ def build_model(
     sizes: dict[str, int],
     seed: int,
 ) -> BertForPreTraining:
-    """A BERT with random weights (normal with standard deviation 0.02, Devlin et al. 2019's initialisation)."""
+    """A BERT with random weights and learned positions that start as sinusoids.
+
+    Random weights are normal. Their standard deviation is BERT's 0.02 at hidden size 768 and grows as 1 / sqrt(width)
+    below it, so that small models start with activations of the same size. Learned positions that start as sinusoids
+    (Vaswani et al. 2017, section 3.5) know from the first step which pieces are neighbours; starting at random, a small
+    model spends half of a short run at the unigram plateau before it attends to anything.
+
+    Args:
+        vocab_size: Pieces of the tokenizer.
+        max_seq_length: Number of positions.
+        pad_token_id: Id of [PAD].
+        position_embeddings: "learned", or "none" for positions that are zero and stay so.
+        hidden_dropout_prob: Dropout on hidden states.
+        attention_probs_dropout_prob: Dropout on attention weights.
+        sizes: Layer, width and head counts, under the names of ``transformers.BertConfig``.
+        seed: Seed of the weights.
+    """
     torch.manual_seed(seed)
+    initializer_range = BERT_BASE_STD * (BERT_BASE_WIDTH / sizes["hidden_size"]) ** 0.5
     model = BertForPreTraining(
         BertConfig(
             vocab_size=vocab_size,
@@ -34,14 +53,29 @@ def build_model(
             pad_token_id=pad_token_id,
             hidden_dropout_prob=hidden_dropout_prob,
             attention_probs_dropout_prob=attention_probs_dropout_prob,
+            initializer_range=initializer_range,
             **sizes,
         )
     )
+    positions = model.bert.embeddings.position_embeddings.weight
+    with torch.no_grad():
+        positions.copy_(initializer_range * sinusoids(*positions.shape))
     if position_embeddings == "none":
-        positions = model.bert.embeddings.position_embeddings.weight
         nn.init.zeros_(positions)
         positions.requires_grad_(False)
     return model
+
+
+def sinusoids(num_positions: int, hidden_size: int) -> Tensor:
+    """Sine and cosine position codes, centred over the positions and scaled to standard deviation 1.
+
+    Returns:
+        Shape [num_positions, hidden_size].
+    """
+    angles = torch.arange(num_positions)[:, None] * 10_000.0 ** (-torch.arange(0, hidden_size, 2) / hidden_size)
+    codes = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :hidden_size]
+    centred = codes - codes.mean(dim=0)
+    return centred / centred.std()
 
 
 def load_initial(
@@ -81,8 +115,8 @@ def load_initial(
 def warm_start(model: BertForPreTraining, pieces: dict[str, int], vectors_file: Path, embedding_std: float) -> float:
     """Set the token embeddings to word vectors of the same pieces, centred and scaled.
 
-    Centring removes the direction all word vectors share (Mu and Viswanath 2018); scaling keeps the sum with position
-    and segment embeddings in balance. Pieces without a vector keep their random row.
+    Centring removes the direction all word vectors share (Mu and Viswanath 2018). Positions are scaled to the same
+    standard deviation, which keeps their sum with the tokens in balance. Pieces without a vector keep their random row.
 
     Args:
         model: Changed in place; the tied decoder changes with it.
@@ -116,4 +150,6 @@ def warm_start(model: BertForPreTraining, pieces: dict[str, int], vectors_file: 
     with torch.no_grad():
         ids = torch.tensor([pieces[words[number]] for number in rows])
         model.get_input_embeddings().weight[ids] = torch.from_numpy(np.ascontiguousarray(found))
+        positions = model.bert.embeddings.position_embeddings.weight
+        positions.mul_(embedding_std / positions.std().clamp_min(1e-12))
     return len(rows) / len(pieces)

@@ -34,7 +34,7 @@ class FinetuningConfig(StageConfig):
     batch_size: int = Field(16, ge=1)
     """Texts per training step."""
     learning_rate: float | None = Field(None, gt=0, le=1)
-    """Peak learning rate; empty means the family's: 2e-3 for recurrent encoders, 3e-5 · 768 / hidden_size up to 3e-4
+    """Peak learning rate; empty means the family's: 2e-3 for recurrent encoders, 2e-5 · (768 / hidden_size)² up to 3e-4
     for BERT."""
     encoder_learning_rate: float | None = Field(None, gt=0, le=1)
     """Peak learning rate of the encoder below the head; empty means the same as ``learning_rate``."""

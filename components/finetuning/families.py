@@ -28,7 +28,7 @@ from components.formats import EncoderFamily
 from components.text.vocabulary import PAD_ID, UNK_ID
 
 RECURRENT_LEARNING_RATE = 2e-3
-BERT_LEARNING_RATE = 3e-5
+BERT_LEARNING_RATE = 2e-5
 """At width 768; Devlin et al. (2019, appendix A.3) search 2e-5 to 5e-5."""
 MAX_BERT_LEARNING_RATE = 3e-4
 """The largest that Turc et al. (2019) use to fine-tune the small BERT models."""
@@ -142,7 +142,7 @@ def save_bert_model(model: TaskModel, inputs: FittingInputs, pooling: str) -> No
 
 def bert_learning_rate(hidden_size: int) -> float:
     """Inverse to the width, as narrow models need larger steps, up to a limit."""
-    return min(MAX_BERT_LEARNING_RATE, BERT_LEARNING_RATE * 768 / hidden_size)
+    return min(MAX_BERT_LEARNING_RATE, BERT_LEARNING_RATE * (768 / hidden_size) ** 2)
 
 
 # --- the table -------------------------------------------------------------------------------------------------------

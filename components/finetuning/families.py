@@ -141,7 +141,7 @@ def save_bert_model(model: TaskModel, inputs: FittingInputs, pooling: str) -> No
 
 
 def bert_learning_rate(hidden_size: int) -> float:
-    """Inverse to the width, as narrow models need larger steps, up to a limit."""
+    """Inverse to the squared width, as narrow models need larger steps, up to a limit."""
     return min(MAX_BERT_LEARNING_RATE, BERT_LEARNING_RATE * (768 / hidden_size) ** 2)
 
 

@@ -132,7 +132,7 @@ class Example:
     text: str
     label: str
     leaked: bool = False
-    """A copy or near copy of this text was seen in the training split or the pretraining corpus."""
+    """A copy or near copy of this text was in the training or validation split before the audit removed it."""
 
 
 @dataclass(frozen=True)

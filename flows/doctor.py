@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -88,8 +89,11 @@ def _database(home: Home, pipelines: Path) -> tuple[str, str | None]:
     path = home.root / "mlflow.db"
     if not path.exists():
         return f"{path}: made by the first run", None
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-        state = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            state = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        state = str(error)
     return f"{path}: {state}", None if state == "ok" else f"restore a backup, or move {path} away to start anew"
 
 

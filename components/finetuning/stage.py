@@ -37,8 +37,7 @@ def finetune(
         config: Settings.
         encoder: Encoder artifact of any family.
         dataset: Dataset artifact.
-        out_dir: Receives ``model/``, ``predictions.jsonl`` (test), ``validation_predictions.jsonl`` and
-            ``load_report.json``.
+        out_dir: Receives ``model/``, both splits' predictions and ``load_report.json``.
         checkpoint_dir: Where to save and resume training; None trains in one go.
         log_metrics: Receives training and validation metrics.
 
@@ -58,9 +57,8 @@ def finetune(
     model_dir = out_dir / "model"
     model_dir.mkdir()
     task = TASKS[config.task]
-    fitted = FAMILIES[name].fit(
-        FittingInputs(encoder, data, task, config, model_dir, checkpoint_dir, log_metrics)
-    )  # fmt: skip
+    inputs = FittingInputs(encoder, data, task, config, model_dir, checkpoint_dir, log_metrics)
+    fitted = FAMILIES[name].fit(inputs)
     check_loaded(encoder, fitted.report)
     write_load_report(out_dir / "load_report.json", name, fitted.report)
     write_json(model_dir / TASK_FILE, {"task": config.task, "family": name, "labels": data.labels, **fitted.facts})

@@ -98,6 +98,8 @@ class TrainingSettings:
     checkpoint_every_steps: int = 200
     log_every_steps: int = 20
     precision: Precision = "float32"
+    learning_rate_scales: Mapping[str, float] = field(default_factory=dict)
+    """Factor on the learning rate of the parameters whose name starts with the key; 1 for all others."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def train(
         begun = time.perf_counter()
         learning_rate = learning_rate_at(settings, step, progress)
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate
+            group["lr"] = learning_rate * group["scale"]
         torch.manual_seed(step_seed(settings.seed, step))
         window.add(_train_step(model, optimizer, losses_at(step), settings.max_grad_norm, step, checkpoint_dir))
         step += 1
@@ -257,9 +259,14 @@ class _Window:
 
 def make_optimizer(model: nn.Module, settings: TrainingSettings) -> torch.optim.Optimizer:
     """AdamW with decoupled weight decay on matrices only (Devlin et al. 2019, appendix A.2), fused kernel."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": settings.weight_decay},
-        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW([group for group in groups if group["params"]], lr=settings.learning_rate, fused=True)
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, parameter in sorted(model.named_parameters(), key=lambda named: named[1].ndim < 2):
+        if parameter.requires_grad:
+            scale = next((s for prefix, s in settings.learning_rate_scales.items() if name.startswith(prefix)), 1.0)
+            weight_decay = settings.weight_decay if parameter.ndim >= 2 else 0.0
+            groups.setdefault((scale, weight_decay), []).append(parameter)
+    return torch.optim.AdamW(
+        [{"params": group, "scale": scale, "weight_decay": decay} for (scale, decay), group in groups.items()],
+        lr=settings.learning_rate,
+        fused=True,
+    )

@@ -32,17 +32,16 @@ def draw_confusion_matrix(matrix: NDArray[np.int64], labels: Sequence[str], titl
     Returns:
         Whether the labels are written out (false: numbered).
     """
-    family = find_font(labels)
-    names = [_shorten(label) for label in labels] if family else [str(index) for index in range(len(labels))]
+    font = find_font(labels)
+    names = [_shorten(label) for label in labels] if font else [str(index) for index in range(len(labels))]
     size = float(np.clip(2.2 + 0.55 * len(labels), 4.0, 14.0))
     figure = Figure(figsize=(size, size), dpi=120, layout="constrained")
     axes = figure.subplots()
     share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
-    font = FontProperties(family=family) if family else FontProperties()
     axes.set_xticks(range(len(labels)), names, rotation=45 if len(labels) > 2 else 0, fontproperties=font)
     axes.set_yticks(range(len(labels)), names, fontproperties=font)
-    note = "" if family else " (numbered as in scores.json)"
+    note = "" if font else " (numbered as in scores.json)"
     axes.set_xlabel(f"predicted{note}")
     axes.set_ylabel(f"gold{note}")
     axes.set_title(title, fontsize=10)
@@ -50,22 +49,22 @@ def draw_confusion_matrix(matrix: NDArray[np.int64], labels: Sequence[str], titl
     if len(labels) <= MAX_ANNOTATED:
         _annotate(axes, matrix, share)
     figure.savefig(path, metadata={"Software": None})
-    return family is not None
+    return font is not None
 
 
-def find_font(labels: Sequence[str]) -> str | None:
-    """The default font's family if it has every character of the labels, else the first installed one that does."""
+def find_font(labels: Sequence[str]) -> FontProperties | None:
+    """The default font if it has every character of the labels, else the first installed one that does, else None."""
     characters = {ord(character) for label in labels for character in _shorten(label)}
     default = FontProperties(family=rcParams["font.family"])
-    if characters <= get_font(findfont(default)).get_charmap().keys():
-        return str(default.get_name())
-    for entry in sorted(fontManager.ttflist, key=lambda entry: (entry.name, entry.fname)):
+    installed = sorted(fontManager.ttflist, key=lambda entry: (entry.name, entry.fname))
+    # matplotlib ships a font of last resort that maps every character, to a box.
+    files = [entry.fname for entry in installed if not entry.name.startswith(("Last Resort", "LastResort"))]
+    for file in [findfont(default), *files]:
         try:
-            found = characters <= get_font(entry.fname).get_charmap().keys()
+            if characters <= get_font(file).get_charmap().keys():
+                return FontProperties(fname=file)
         except (OSError, RuntimeError):
             continue  # An unreadable font is another program's problem.
-        if found:
-            return str(entry.name)
     return None
 
 

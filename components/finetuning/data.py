@@ -77,8 +77,8 @@ def read_label_names(dataset: Path) -> list[str]:
     if not path.is_file():
         raise InputError("no such file", file=path, remedy="give a dataset written by prepare_dataset")
     names = read_json(path)
-    if (bad := next((name for name in names if not isinstance(name, str)), None)) is not None:
-        raise InputError(f"label {bad!r} is not a string", file=path, remedy=f'write it in quotes: "{bad}"')
+    if bad := [name for name in names if not isinstance(name, str)]:
+        raise InputError(f"label {bad[0]!r} is not a string", file=path, remedy="write names in quotes")
     if len(set(names)) != len(names) or len(names) < 2:
         raise InputError(f"{len(names)} labels, {len(set(names))} distinct; at least two are needed", file=path)
     return list(names)

@@ -178,9 +178,7 @@ def _build_model(family: NeuralFamily, loaded: LoadedEncoder, inputs: FittingInp
     return TaskModel(loaded.module, family.states, POOLS[pooling], head).to(choose_device())
 
 
-def _settings(
-    config: FinetuningConfig, learning_rate: float, steps_per_epoch: int, model: TaskModel
-) -> TrainingSettings:
+def _settings(config: FinetuningConfig, learning_rate: float, steps_per_epoch: int) -> TrainingSettings:
     num_steps = config.num_epochs * steps_per_epoch
     return TrainingSettings(
         num_train_steps=num_steps,
@@ -191,6 +189,7 @@ def _settings(
         checkpoint_every_steps=steps_per_epoch * math.ceil(CHECKPOINT_STEPS / steps_per_epoch),
         log_every_steps=max(1, steps_per_epoch // 4),
         precision=choose_precision(config.precision, choose_device()),
+        learning_rate_scales={"encoder.": (config.encoder_learning_rate or learning_rate) / learning_rate},
     )
 
 
@@ -229,7 +228,7 @@ def _train(
     config = inputs.config
     train_rows, validation_rows = rows
     steps_per_epoch = math.ceil(len(train_rows) / config.batch_size)
-    settings = _settings(config, learning_rate, steps_per_epoch, model)
+    settings = _settings(config, learning_rate, steps_per_epoch)
     best = BestEpoch(inputs.checkpoint_dir)
 
     def on_step(step: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,11 @@ def make_bert(folder: Path) -> None:
 MAKERS = {
     "bag_of_words": make_bag_of_words, "word2vec": make_word2vec, "recurrent": make_recurrent, "bert": make_bert,
 }  # fmt: skip
+
+
+@pytest.fixture
+def makers() -> dict[str, Callable[[Path], None]]:
+    return dict(MAKERS)
 
 
 @pytest.fixture(params=ALL_FAMILIES)

@@ -4,17 +4,27 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
 from components.errors import ConfigError, InputError, TrainingError
 from components.finetuning.config import FinetuningConfig
 from components.finetuning.predict import load_predictor, predict
 from components.finetuning.stage import finetune
-from components.formats import read_examples, read_jsonl, read_predictions
+from components.formats import (
+    read_examples,
+    read_jsonl,
+    read_predictions,
+    select_examples,
+    write_jsonl,
+    write_labels,
+)
 
 RECIPES = {
     "bag_of_words": {},
@@ -70,17 +80,13 @@ def test_overfits_and_reports(family: str, encoder: Path, dataset: Path, out_dir
 def test_overfits_eight_examples(family: str, encoder: Path, dataset: Path, out_dir: Path) -> None:
     config = recipe(family, num_train_examples=8, num_epochs=40)
     finetune(config, encoder=encoder, dataset=dataset, out_dir=out_dir)
-    chosen = {row["id"] for row in read_jsonl(dataset / "train.jsonl")}
-    assert len(chosen) == 16
-    from components.formats import select_examples
-
     train = select_examples(read_examples(dataset, "train"), 8, config.seed)
     found = predict(out_dir / "model", [example.text for example in train])
     right = sum(p.label == e.label for p, e in zip(found, train, strict=True))
     assert right / len(train) >= 0.95
 
 
-def test_same_bytes_twice_and_in_a_fresh_process(family: str, encoder: Path, dataset: Path, tmp_path: Path) -> None:
+def test_same_bytes_twice(family: str, encoder: Path, dataset: Path, tmp_path: Path) -> None:
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         folder.mkdir()
@@ -88,40 +94,43 @@ def test_same_bytes_twice_and_in_a_fresh_process(family: str, encoder: Path, dat
     one, two = ({p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()} for f in folders)
     assert one == two
 
-    texts = [row["text"] for row in read_jsonl(dataset / "test.jsonl")]
-    code = (
-        "import json,sys,torch; torch.set_num_threads(int(sys.argv[3]));"
-        "from pathlib import Path; from components.finetuning.predict import predict;"
-        "print(json.dumps([[p.label, p.probabilities] for p in predict(Path(sys.argv[1]), json.loads(sys.argv[2]))]))"
-    )
-    import torch
 
-    out = in_fresh_process(code, folders[0] / "model", json.dumps(texts), torch.get_num_threads())
-    stored = read_predictions(folders[0] / "predictions.jsonl")
-    assert json.loads(out) == [[p.label, p.probabilities] for p in stored]
+PREDICT_ALL = """
+import json, sys, torch
+from pathlib import Path
+from components.finetuning.predict import predict
+torch.set_num_threads(int(sys.argv[1]))
+texts = json.loads(sys.argv[2])
+print(json.dumps([[[p.label, list(p.probabilities.items())] for p in predict(Path(f), texts)] for f in sys.argv[3:]]))
+"""
 
 
-def test_ft_04_label_order_is_the_same_in_five_processes(
-    family: str, encoder: Path, dataset: Path, out_dir: Path
+def test_ft_04_five_fresh_processes_predict_the_same_bits_and_names(
+    dataset: Path, tmp_path: Path, makers: dict[str, Callable[[Path], None]]
 ) -> None:
+    """Label order, names and every probability survive the reload under other PYTHONHASHSEEDs, for all families."""
     names = {"好评": "体育", "差评": "10"}
     for split in ("train", "validation", "test"):
         rows = [{**row, "label": names[row["label"]]} for row in read_jsonl(dataset / f"{split}.jsonl")]
-        (dataset / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (dataset / "labels.json").write_text(json.dumps(["10", "9", "体育", "财经"]), encoding="utf-8")
-    finetune(quick(family), encoder=encoder, dataset=dataset, out_dir=out_dir)
-    stored = read_predictions(out_dir / "predictions.jsonl")
-    assert list(stored[0].probabilities) == ["10", "9", "体育", "财经"]
-    code = (
-        "import json,sys; from pathlib import Path; from components.finetuning.predict import predict;"
-        "print(json.dumps([[p.label, list(p.probabilities)] for p in predict(Path(sys.argv[1]), ['房间 很 脏', '喜欢'])]))"
-    )
-    outputs = {in_fresh_process(code, out_dir / "model", hash_seed=str(seed)) for seed in range(5)}
-    assert len(outputs) == 1
-    assert json.loads(outputs.pop())[0][1] == ["10", "9", "体育", "财经"]
-    if family != "bert":
-        return
-    config = json.loads((out_dir / "model" / "config.json").read_text())
+        write_jsonl(dataset / f"{split}.jsonl", rows)
+    write_labels(dataset, ["体育", "财经", "10", "9"])
+    texts = [row["text"] for row in read_jsonl(dataset / "test.jsonl")]
+    stored, folders = [], []
+    for family, make in makers.items():
+        encoder, out_dir = tmp_path / f"encoder-{family}", tmp_path / f"out-{family}"
+        encoder.mkdir()
+        out_dir.mkdir()
+        make(encoder)
+        finetune(quick(family), encoder=encoder, dataset=dataset, out_dir=out_dir)
+        found = read_predictions(out_dir / "predictions.jsonl")
+        assert list(found[0].probabilities) == ["10", "9", "体育", "财经"]
+        stored.append([[p.label, [list(pair) for pair in p.probabilities.items()]] for p in found])
+        folders.append(out_dir / "model")
+    arguments = [torch.get_num_threads(), json.dumps(texts), *folders]
+    with ThreadPoolExecutor(2) as pool:
+        outputs = list(pool.map(lambda seed: in_fresh_process(PREDICT_ALL, *arguments, hash_seed=str(seed)), range(5)))
+    assert [json.loads(output) for output in outputs] == [stored] * 5
+    config = json.loads((folders[-1] / "config.json").read_text())
     assert config["id2label"] == {"0": "10", "1": "9", "2": "体育", "3": "财经"}
 
 
@@ -198,7 +207,7 @@ def test_peers_4_encoder_of_another_language_is_refused(
     family: str, encoder: Path, dataset: Path, out_dir: Path
 ) -> None:
     rows = [{**row, "text": "completely foreign words"} for row in read_jsonl(dataset / "train.jsonl")]
-    (dataset / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_jsonl(dataset / "train.jsonl", rows)
     with pytest.raises(TrainingError, match="only 0 of 16 training texts"):
         finetune(quick(family), encoder=encoder, dataset=dataset, out_dir=out_dir)
 
@@ -208,7 +217,7 @@ def test_peers_6_first_epoch_is_kept_even_at_score_zero(
     family: str, encoder: Path, dataset: Path, out_dir: Path
 ) -> None:
     rows = [{**row, "label": "未见"} for row in read_jsonl(dataset / "validation.jsonl")]
-    (dataset / "validation.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_jsonl(dataset / "validation.jsonl", rows)
     config = quick(family, unseen_label="count_as_wrong")
     metrics = finetune(config, encoder=encoder, dataset=dataset, out_dir=out_dir)
     assert metrics["val_accuracy"] == 0.0
@@ -279,7 +288,6 @@ def test_train_01_resumed_run_equals_uninterrupted(
 
 @bert_only
 def test_transformers_loads_the_same_classifier(family: str, encoder: Path, dataset: Path, out_dir: Path) -> None:
-    import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     finetune(quick(family), encoder=encoder, dataset=dataset, out_dir=out_dir)
@@ -353,3 +361,25 @@ def test_tables_agree_with_the_configuration() -> None:
     assert set(TASKS) == set(get_args(FinetuningConfig.model_fields["task"].annotation)) or set(TASKS) == {
         "classification"
     }
+
+
+@neural
+def test_encoder_learning_rate_moves_the_encoder_alone(
+    family: str, encoder: Path, dataset: Path, tmp_path: Path
+) -> None:
+    """Adam's first step moves a weight by about the learning rate, whatever the gradient's size."""
+    moved = {}
+    before = load_file(encoder / "model.safetensors")
+    name = {"recurrent": "stacks.0.weight_hh_l0", "bert": "bert.encoder.layer.0.output.dense.weight"}[family]
+    for encoder_learning_rate in (1e-4, 1e-6):
+        folder = tmp_path / str(encoder_learning_rate)
+        folder.mkdir()
+        config = quick(
+            family, num_epochs=1, batch_size=16, learning_rate=1e-2, encoder_learning_rate=encoder_learning_rate,
+            warmup_ratio=0, weight_decay=0, dropout=0,
+        )  # fmt: skip
+        finetune(config, encoder=encoder, dataset=dataset, out_dir=folder)
+        after = load_file(folder / "model" / "model.safetensors")
+        moved[encoder_learning_rate] = float((after[name] - before[name]).abs().median())
+    assert moved[1e-4] == pytest.approx(1e-4, rel=0.1)
+    assert moved[1e-6] == pytest.approx(1e-6, rel=0.2)

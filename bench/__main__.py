@@ -65,10 +65,11 @@ def main() -> None:
     """Measure and print; ``--json FILE`` also writes the rows."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--json", type=Path, help="write the rows here as well")
+    parser.add_argument("--home", type=Path, help="new folder to measure in and keep (default: a temporary one)")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} before the start")
     with tempfile.TemporaryDirectory() as folder:
-        rows = measure(Path(folder))
+        rows = measure(options.home or Path(folder))
     for name, value, target in rows:
         print(f"{name:<48}{value:>12.3f}  {target}")
     if options.json:

@@ -1,4 +1,4 @@
-"""The files that stages exchange: JSON lines, corpus shards, labelled examples, predictions, word vectors.
+"""The files that stages exchange: JSON lines, corpus shards, labelled examples, predictions, encoder cards.
 
 Every format opens in a notebook without this code. ``docs/data-formats.md`` shows one line of each.
 """
@@ -12,11 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-import numpy as np
-from numpy.typing import NDArray
-
 from components.artifacts import digest_bytes, write_atomic
-from components.errors import ArtifactError, InputError
+from components.errors import ArtifactError
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
@@ -194,72 +191,7 @@ def read_predictions(path: Path) -> list[Prediction]:
     return [Prediction(**row) for row in read_jsonl(path)]
 
 
-# --- word vectors and encoder cards ----------------------------------------------------------------------------------
-
-
-def write_vectors(path: Path, words: list[str], vectors: NDArray[np.float32]) -> None:
-    """Write the word2vec text format: a header ``count size``, then a word and its numbers a line.
-
-    Numbers are written with nine significant digits, which restores a float32 exactly.
-
-    Args:
-        path: File to write.
-        words: Distinct words without white space, N of them.
-        vectors: Shape [N, vector_size], finite.
-
-    Raises:
-        ArtifactError: Shapes differ, a word holds white space or repeats, or a number is not finite.
-    """
-    if vectors.ndim != 2 or len(words) != len(vectors) or len(set(words)) != len(words):
-        raise ArtifactError(f"{len(words)} words ({len(set(words))} distinct) for vectors of shape {vectors.shape}")
-    if not np.isfinite(vectors).all():
-        raise ArtifactError("word vectors hold a number that is not finite")
-    if (bad := next((word for word in words if not word or word.split() != [word]), None)) is not None:
-        raise ArtifactError(f"word {bad!r} is empty or holds white space, which the word2vec text format cannot store")
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.write(f"{vectors.shape[0]} {vectors.shape[1]}\n")
-        for word, vector in zip(words, vectors.tolist(), strict=True):
-            stream.write(word + " " + " ".join(f"{number:.9g}" for number in vector) + "\n")
-
-
-def read_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
-    """Read the word2vec text format.
-
-    Returns:
-        The N words and their vectors, shape [N, vector_size], float32.
-
-    Raises:
-        InputError: A wrong header, number of rows or columns, a repeated word or a non-finite number; with the line.
-    """
-    with path.open(encoding="utf-8", newline="\n") as stream:
-        header = stream.readline().split()
-        if len(header) != 2 or not all(part.isdigit() for part in header):
-            raise InputError(f"header {' '.join(header)!r}, expected 'COUNT SIZE'", file=path, line=1)
-        count, size = int(header[0]), int(header[1])
-        words: dict[str, None] = {}
-        rows: list[NDArray[np.float32]] = []
-        for number, line in enumerate(stream, 2):
-            word, vector = _parse_vector(path, number, line, size)
-            if word in words:
-                raise InputError(f"word {word!r} appears twice", file=path, line=number)
-            words[word] = None
-            rows.append(vector)
-    if len(words) != count:
-        raise InputError(f"header announces {count} words, the file holds {len(words)}", file=path, line=1)
-    return list(words), np.stack(rows) if rows else np.zeros((0, size), dtype=np.float32)
-
-
-def _parse_vector(path: Path, number: int, line: str, size: int) -> tuple[str, NDArray[np.float32]]:
-    word, *values = line.rstrip("\n").rstrip(" ").split(" ")
-    if len(values) != size:
-        raise InputError(f"{len(values)} numbers after word {word!r}, header says {size}", file=path, line=number)
-    try:
-        vector = np.array(values, dtype=np.float32)
-    except ValueError as error:
-        raise InputError(f"word {word!r}: {error}", file=path, line=number) from error
-    if not np.isfinite(vector).all():
-        raise InputError(f"word {word!r} has a number that is not finite", file=path, line=number)
-    return word, vector
+# --- encoder cards ----------------------------------------------------------------------------------
 
 
 def write_encoder_card(folder: Path, family: EncoderFamily, **facts: Any) -> None:

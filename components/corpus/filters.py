@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from components.corpus.config import CorpusConfig
+from components.text.characters import count_control
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]+")
@@ -18,12 +19,15 @@ def drop_reason(text: str, config: CorpusConfig) -> str | None:
         config: Limits.
 
     Returns:
-        ``empty``, ``short`` (fewer than ``min_chars`` characters), ``language`` (too few letters in its script).
+        ``empty``, ``short`` (fewer than ``min_chars`` characters), ``damaged`` (too many control or private-use
+        characters: binary data or a wrong encoding), ``language`` (too few letters in its script).
     """
     if not text:
         return "empty"
     if len(text) < config.min_chars:
         return "short"
+    if count_control(text) > config.max_control_rate * len(text):
+        return "damaged"
     if language_share(text, config.language) < config.min_language_share:
         return "language"
     return None

@@ -17,6 +17,7 @@ from components.formats import Document
 DROP_REASONS = (
     "empty",
     "short",
+    "damaged",
     "language",
     "held_out_exact",
     "held_out_near",

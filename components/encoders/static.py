@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ArtifactError
-from components.formats import read_encoder_card, read_vectors, write_encoder_card, write_vectors
+from components.formats import read_encoder_card, write_encoder_card
 from components.text.segmentation import load_segmenter
+from components.vectors import read_vectors, write_vectors
 
 Units = Literal["words", "pieces"]
 OovPolicy = Literal["characters", "skip"]

@@ -29,8 +29,9 @@ class FinetuningConfig(StageConfig):
     get right."""
     max_seq_length: int = Field(128, ge=4, le=8192)
     """Longest text in the encoder's own tokens, special tokens included; longer texts are cut and counted."""
-    num_epochs: int = Field(10, ge=1)
-    """Passes over the labelled examples; the best one by validation is kept."""
+    num_epochs: int | None = Field(None, ge=1)
+    """Passes over the labelled examples, of which the best by validation is kept; empty means the family's: 10 for
+    recurrent encoders, 6 for BERT."""
     batch_size: int = Field(16, ge=1)
     """Texts per training step."""
     learning_rate: float | None = Field(None, gt=0, le=1)

@@ -166,6 +166,7 @@ FAMILIES: dict[EncoderFamily, Family] = {
             save=save_recurrent_model,
             poolings=("max", "last", "mean"),
             learning_rate=lambda hidden_size: RECURRENT_LEARNING_RATE,
+            num_epochs=10,
         )
     ),
     "bert": _neural(
@@ -175,6 +176,7 @@ FAMILIES: dict[EncoderFamily, Family] = {
             save=save_bert_model,
             poolings=("cls", "mean", "max"),
             learning_rate=bert_learning_rate,
+            num_epochs=6,
         )
     ),
 }

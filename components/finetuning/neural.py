@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,8 @@ class NeuralFamily:
     """Poolings it offers; the first is ``auto``."""
     learning_rate: Callable[[int], float]
     """Hidden size to the learning rate used when the configuration names none."""
+    num_epochs: int
+    """Passes over the examples when the configuration names none."""
 
 
 def fit_neural(family: NeuralFamily, inputs: FittingInputs) -> Fitted:
@@ -85,10 +87,11 @@ def fit_neural(family: NeuralFamily, inputs: FittingInputs) -> Fitted:
         ConfigError: A pooling or length that the encoder cannot do.
         TrainingError: The pretrained weights were not loaded, or a loss is not finite.
     """
-    config, data = inputs.config, inputs.data
-    pooling = choose_pooling(family, config)
-    seed_everything(config.seed)
+    pooling = choose_pooling(family, inputs.config)
+    seed_everything(inputs.config.seed)
     loaded = family.load(inputs.encoder)
+    inputs = replace(inputs, config=_completed(inputs.config, family, loaded.hidden_size))
+    config, data = inputs.config, inputs.data
     check_loaded(inputs.encoder, loaded.report)
     check_length(loaded, config.max_seq_length)
     started = time.perf_counter()
@@ -97,8 +100,7 @@ def fit_neural(family: NeuralFamily, inputs: FittingInputs) -> Fitted:
     encode_seconds = time.perf_counter() - started
     _, num_truncated = encode_texts(loaded, _texts(data.test), config.max_seq_length)
     model = _build_model(family, loaded, inputs, pooling)
-    learning_rate = config.learning_rate or family.learning_rate(loaded.hidden_size)
-    best, seconds = _train(model, inputs, learning_rate, loaded.pad_id, (train_rows, validation_rows))
+    best, seconds = _train(model, inputs, loaded.pad_id, (train_rows, validation_rows))
     best.restore(model)
     model.eval()
     family.save(model, inputs, pooling)
@@ -178,18 +180,33 @@ def _build_model(family: NeuralFamily, loaded: LoadedEncoder, inputs: FittingInp
     return TaskModel(loaded.module, family.states, POOLS[pooling], head).to(choose_device())
 
 
-def _settings(config: FinetuningConfig, learning_rate: float, steps_per_epoch: int) -> TrainingSettings:
+def _completed(config: FinetuningConfig, family: NeuralFamily, hidden_size: int) -> FinetuningConfig:
+    """The configuration with the family's values for what it leaves open."""
+    learning_rate = config.learning_rate or family.learning_rate(hidden_size)
+    return config.model_copy(
+        update={
+            "learning_rate": learning_rate,
+            "encoder_learning_rate": config.encoder_learning_rate or learning_rate,
+            "num_epochs": config.num_epochs or family.num_epochs,
+        }
+    )
+
+
+def _settings(config: FinetuningConfig, steps_per_epoch: int) -> TrainingSettings:
+    assert config.num_epochs
+    assert config.learning_rate
+    assert config.encoder_learning_rate
     num_steps = config.num_epochs * steps_per_epoch
     return TrainingSettings(
         num_train_steps=num_steps,
-        learning_rate=learning_rate,
+        learning_rate=config.learning_rate,
         seed=config.seed,
         warmup_steps=round(config.warmup_ratio * num_steps),
         weight_decay=config.weight_decay,
         checkpoint_every_steps=steps_per_epoch * math.ceil(CHECKPOINT_STEPS / steps_per_epoch),
         log_every_steps=max(1, steps_per_epoch // 4),
         precision=choose_precision(config.precision, choose_device()),
-        learning_rate_scales={"encoder.": (config.encoder_learning_rate or learning_rate) / learning_rate},
+        learning_rate_scales={"encoder.": config.encoder_learning_rate / config.learning_rate},
     )
 
 
@@ -220,7 +237,6 @@ def _losses(
 def _train(
     model: TaskModel,
     inputs: FittingInputs,
-    learning_rate: float,
     pad_id: int,
     rows: tuple[list[list[int]], list[list[int]]],
 ) -> tuple[BestEpoch, float]:
@@ -228,7 +244,7 @@ def _train(
     config = inputs.config
     train_rows, validation_rows = rows
     steps_per_epoch = math.ceil(len(train_rows) / config.batch_size)
-    settings = _settings(config, learning_rate, steps_per_epoch)
+    settings = _settings(config, steps_per_epoch)
     best = BestEpoch(inputs.checkpoint_dir)
 
     def on_step(step: int) -> None:

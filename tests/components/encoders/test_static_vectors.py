@@ -5,8 +5,9 @@ import pytest
 
 from components.encoders.static import WordVectors, load_word_vectors, save_word_vectors
 from components.errors import ArtifactError, InputError
-from components.formats import read_vectors, write_encoder_card, write_vectors
+from components.formats import write_encoder_card
 from components.text.segmentation import Segmenter, SegmenterConfig
+from components.vectors import read_vectors, write_vectors
 
 WORDS = ["读书", "我", "天", "气"]
 VECTORS = np.array([[1, 0], [0, 1], [2, 2], [4, 0]], dtype=np.float32)

@@ -15,8 +15,8 @@ from transformers import AutoTokenizer, BertTokenizerFast
 from components.encoders.wordpiece import SPECIAL_TOKENS, load_wordpiece, piece_ids
 from components.errors import ConfigError, InputError
 from components.formats import Document, ShardWriter
+from components.text.characters import is_control
 from components.tokenizer.config import TokenizerConfig
-from components.tokenizer.data import is_dropped
 from components.tokenizer.stage import train_tokenizer
 
 ROOT = Path(__file__).parents[3]
@@ -218,7 +218,7 @@ def test_tok_09_control_characters_are_counted(tmp_path):
     metrics, folder = train(tmp_path, ["a\x00b\x07c\ufffdd\tab" + "a" * 40], max_control_rate=0.1)
     assert metrics["num_control_chars"] == 3
     assert load_wordpiece(folder).tokenize("a\x00b")[0] == load_wordpiece(folder).tokenize("ab")[0]
-    assert [is_dropped(c) for c in "\x00\x07\ufffd\ue000\u200b\t\na 。"] == [True] * 5 + [False] * 5
+    assert [is_control(c) for c in "\x00\x07\ufffd\ue000\u200b\t\na 。"] == [True] * 5 + [False] * 5
 
 
 def test_tok_09_binary_text_is_refused(tmp_path):
@@ -230,7 +230,7 @@ def test_tok_09_the_count_agrees_with_the_tokenizer(tmp_path):
     _, folder = train(tmp_path, ENGLISH)
     normalize = load_wordpiece(folder).backend_tokenizer.normalizer.normalize_str
     for number in [*range(1, 0x300), 0x200B, 0x2060, 0xAD, 0xE000, 0xFFFD, 0xFEFF, 0x3000, 0x1F600]:
-        assert (normalize(f"a{chr(number)}b") == "ab") == is_dropped(chr(number)), hex(number)
+        assert (normalize(f"a{chr(number)}b") == "ab") == is_control(chr(number)), hex(number)
 
 
 def test_same_input_gives_the_same_bytes(tmp_path):

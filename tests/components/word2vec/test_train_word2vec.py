@@ -13,16 +13,9 @@ from pydantic import ValidationError
 from components.artifacts import digest_file, hash_folder
 from components.encoders.static import load_word_vectors
 from components.errors import ConfigError, InputError, TrainingError
-from components.formats import (
-    Document,
-    SegmentedDocument,
-    ShardWriter,
-    read_json,
-    read_vectors,
-    write_json,
-    write_jsonl,
-)
+from components.formats import Document, SegmentedDocument, ShardWriter, read_json, write_json, write_jsonl
 from components.text.segmentation import Segmenter, SegmenterConfig
+from components.vectors import read_vectors
 from components.word2vec.config import Word2VecConfig
 from components.word2vec.data import Sentences, oov_rate, take_census
 from components.word2vec.held_out import HeldOutLoss

@@ -63,6 +63,9 @@ class TemporaryServer:
             yield
 
     def _wait(self) -> None:
+        # The flow needs it in a moment, and the server boots on another core meanwhile.
+        import mlflow  # noqa: F401
+
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             if _answers(self.port):

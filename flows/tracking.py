@@ -79,8 +79,9 @@ class Stage:
         identity = fingerprint.identity_of(self.function, self.module, config, given)
         call = StageCall(self, ladder, config, dict(tags or {}), given, identity, fingerprint.key_of(identity))
         if call.key not in ladder.seen:
+            # Prefect walks through every argument of a task, which here is the whole execution so far: it gets none.
             as_task = task(name=self.title, task_run_name=call.label, cache_policy=NO_CACHE, persist_result=False)
-            ladder.seen[call.key] = as_task(_run_stage)(call, return_state=True).result()
+            ladder.seen[call.key] = as_task(call.run)(return_state=True).result()
         return ladder.seen[call.key]
 
 
@@ -95,6 +96,10 @@ class StageCall:
     inputs: Inputs
     identity: fingerprint.Identity
     key: str
+
+    def run(self) -> Any:
+        """Reuse or compute, under the lock that equal calls share."""
+        return _run_stage(self)
 
     @property
     def label(self) -> str:

@@ -31,7 +31,7 @@ class FinetuningConfig(StageConfig):
     """Longest text in the encoder's own tokens, special tokens included; longer texts are cut and counted."""
     num_epochs: int | None = Field(None, ge=1)
     """Passes over the labelled examples, of which the best by validation is kept; empty means the family's: 10 for
-    recurrent encoders, 6 for BERT."""
+    recurrent encoders, 8 for BERT."""
     batch_size: int = Field(16, ge=1)
     """Texts per training step."""
     learning_rate: float | None = Field(None, gt=0, le=1)

@@ -176,7 +176,7 @@ FAMILIES: dict[EncoderFamily, Family] = {
             save=save_bert_model,
             poolings=("cls", "mean", "max"),
             learning_rate=bert_learning_rate,
-            num_epochs=6,
+            num_epochs=8,
         )
     ),
 }

@@ -1,4 +1,4 @@
-"""The files that stages exchange: JSON lines, corpus shards, labelled examples, predictions, encoder cards.
+"""The files that stages exchange: JSON lines, corpus shards, encoder cards; examples and predictions lie beside this.
 
 Every format opens in a notebook without this code. ``docs/data-formats.md`` shows one line of each.
 """
@@ -6,17 +6,15 @@ Every format opens in a notebook without this code. ``docs/data-formats.md`` sho
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from components.artifacts import digest_bytes, write_atomic
+from components.artifacts import write_atomic
 from components.errors import ArtifactError
 
 Split = Literal["train", "validation", "test"]
-SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 IGNORE_INDEX = -100
 """The label that no loss and no score counts; the only such value."""
 
@@ -116,79 +114,6 @@ def read_segmented(corpus: Path, split: Split = "train") -> Iterator[SegmentedDo
     for shard in corpus_shards(corpus, split):
         for row in read_jsonl(shard):
             yield SegmentedDocument(row["id"], tuple(tuple(words) for words in row["sentences"]))
-
-
-# --- labelled examples and predictions -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Example:
-    """A labelled text; ``id`` is ``file:line`` of its source line and survives to the prediction."""
-
-    id: str
-    text: str
-    label: str
-    leaked: bool = False
-    """A copy or near copy of this text was in the training or validation split before the audit removed it."""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The predicted label of one example and the probability of every label."""
-
-    id: str
-    label: str
-    probabilities: dict[str, float]
-
-
-def write_examples(dataset: Path, split: Split, examples: Iterable[Example]) -> int:
-    """Write ``<split>.jsonl``; returns the number of examples."""
-    return write_jsonl(dataset / f"{split}.jsonl", (asdict(example) for example in examples))
-
-
-def read_examples(dataset: Path, split: Split) -> list[Example]:
-    """Read the examples of one split."""
-    return [Example(**row) for row in read_jsonl(dataset / f"{split}.jsonl")]
-
-
-def select_examples(examples: list[Example], num_examples: int | None, seed: int) -> list[Example]:
-    """The labelled budget of a run: the first ``num_examples`` in the order of SHA-256(seed, id).
-
-    The same seed gives every rung the same subset, and a smaller subset is contained in every larger one.
-    """
-    ordered = sorted(examples, key=lambda example: digest_bytes(f"{seed}:{example.id}".encode()))
-    return ordered[:num_examples]
-
-
-def write_labels(dataset: Path, labels: Iterable[str]) -> None:
-    """Write ``labels.json``: the label names, sorted, whose positions are the class indices."""
-    write_json(dataset / "labels.json", sorted(labels))
-
-
-def read_labels(dataset: Path) -> list[str]:
-    """The label names; a name's position is its class index."""
-    return [str(label) for label in read_json(dataset / "labels.json")]
-
-
-def write_predictions(path: Path, predictions: Iterable[Prediction]) -> int:
-    """Write ``predictions.jsonl``; returns the number of predictions.
-
-    Raises:
-        ArtifactError: A probability is not finite.
-    """
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for prediction in predictions:
-            if not all(math.isfinite(value) for value in prediction.probabilities.values()):
-                raise ArtifactError(f"prediction {prediction.id} has a probability that is not finite")
-            yield asdict(prediction)
-
-    return write_jsonl(path, rows())
-
-
-def read_predictions(path: Path) -> list[Prediction]:
-    """Read ``predictions.jsonl``."""
-    return [Prediction(**row) for row in read_jsonl(path)]
 
 
 # --- encoder cards ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from components.errors import InputError
-from components.formats import Example, read_examples, select_examples
+from components.examples import Example, read_examples, select_examples
 
 
 def read_training_examples(dataset: Path, num_train_examples: int | None, seed: int) -> list[Example]:

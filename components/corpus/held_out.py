@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from components.corpus.config import CorpusConfig
 from components.corpus.duplicates import ExactIndex, NearIndex, compact, minhash_signature
 from components.errors import InputError
-from components.formats import Split, read_examples
+from components.examples import read_examples
+from components.formats import Split
 from components.text.normalization import normalize
 from components.text.sentences import split_sentences
 

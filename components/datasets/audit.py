@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from components.datasets.config import AuditConfig
 from components.datasets.rows import text_key
-from components.formats import SPLITS, Example, Split
+from components.examples import SPLITS, Example
+from components.formats import Split
 
 EXCERPT_CHARS = 80
 Kind = Literal["exact", "near"]

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from components.datasets.rows import LabelledText
 from components.errors import InputError
-from components.formats import SPLITS, Split
+from components.examples import SPLITS
+from components.formats import Split
 
 FloatPolicy = Literal["refuse", "to_integer", "text"]
 _DECIMAL = re.compile(r"[+-]?[0-9]+\.[0-9]*")

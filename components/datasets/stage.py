@@ -18,17 +18,8 @@ from components.datasets.rows import LabelledText, Row, Rows, source_names, text
 from components.datasets.sources import SourceRows, read_source
 from components.datasets.splits import Dropped, limit_texts, remove_duplicates, split_texts
 from components.errors import ArtifactError, InputError
-from components.formats import (
-    SPLITS,
-    Example,
-    Split,
-    read_examples,
-    read_labels,
-    write_examples,
-    write_json,
-    write_jsonl,
-    write_labels,
-)
+from components.examples import SPLITS, Example, read_examples, read_labels, write_examples, write_labels
+from components.formats import Split, write_json, write_jsonl
 from components.text.normalization import normalize
 
 

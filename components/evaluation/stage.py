@@ -16,7 +16,8 @@ from components.evaluation.config import EvaluationConfig
 from components.evaluation.data import View, read_gold, read_matched, select_view
 from components.evaluation.picture import draw_confusion_matrix
 from components.evaluation.tasks import TASKS
-from components.formats import read_labels, write_json
+from components.examples import read_labels
+from components.formats import write_json
 
 COSTS = ("train_seconds", "num_parameters", "test_items_per_second", "model_bytes")
 """Metrics of fine-tuning that are shown beside the score."""

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from components.errors import InputError
-from components.formats import Example, Split, read_json, select_examples
+from components.examples import Example, select_examples
+from components.formats import Split, read_json
 
 UnseenLabel = Literal["stop", "count_as_wrong"]
 POOL_BATCHES = 8

@@ -20,9 +20,9 @@ from sklearn.linear_model import LogisticRegression
 
 from components.artifacts import MANIFEST
 from components.errors import TrainingError
+from components.examples import Example
 from components.finetuning.fitting import HEAD, Fitted, FittingInputs, ScoreTexts, WeightReport
 from components.finetuning.tasks import Task
-from components.formats import Example
 
 C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 """Inverse regularisation strengths that validation chooses from."""

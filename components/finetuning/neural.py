@@ -17,13 +17,13 @@ from safetensors.torch import load_model, save_file
 from torch import Tensor, nn
 
 from components.errors import ConfigError
+from components.examples import Example
 from components.finetuning.best_epoch import BestEpoch
 from components.finetuning.config import FinetuningConfig
 from components.finetuning.data import grouped_batches
 from components.finetuning.fitting import HEAD, Fitted, FittingInputs, ScoreTexts, WeightReport, check_loaded
 from components.finetuning.model import POOLS, States, TaskModel, freeze, pad_batch, score_rows, set_hidden_dropout
 from components.finetuning.tasks import Task
-from components.formats import Example
 from components.training import (
     StepLoss,
     TrainingSettings,

@@ -11,7 +11,8 @@ from components.finetuning.data import windows
 from components.finetuning.families import FAMILIES
 from components.finetuning.fitting import ScoreTexts
 from components.finetuning.tasks import TASKS, Task
-from components.formats import Prediction, read_json
+from components.formats import read_json
+from components.predictions import Prediction
 
 TASK_FILE = "task.json"
 PREDICTION_BATCH_SIZE = 32

@@ -9,13 +9,15 @@ from pathlib import Path
 
 from components.contract import LogMetrics, Metrics, ignore_metrics
 from components.errors import ArtifactError
+from components.examples import Example
 from components.finetuning.config import FinetuningConfig
 from components.finetuning.data import read_task_data
 from components.finetuning.families import FAMILIES
 from components.finetuning.fitting import FittingInputs, check_loaded, write_load_report
 from components.finetuning.predict import TASK_FILE, TaskPredictor, load_predictor
 from components.finetuning.tasks import TASKS
-from components.formats import Example, Prediction, read_encoder_card, read_predictions, write_json, write_predictions
+from components.formats import read_encoder_card, write_json
+from components.predictions import Prediction, read_predictions, write_predictions
 
 
 def finetune(

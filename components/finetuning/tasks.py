@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor, nn
 
-from components.formats import Example, Prediction
+from components.examples import Example
+from components.predictions import Prediction
 
 INITIALIZER_RANGE = 0.02
 """Standard deviation of a fresh head's weights, as in BERT (Devlin et al. 2019)."""

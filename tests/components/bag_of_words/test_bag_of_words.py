@@ -11,7 +11,8 @@ from components.bag_of_words.config import BagOfWordsConfig
 from components.bag_of_words.stage import fit_bag_of_words
 from components.encoders.bag_of_words import load_bag_of_words
 from components.errors import ArtifactError, InputError
-from components.formats import Example, read_json, select_examples, write_examples, write_json
+from components.examples import Example, select_examples, write_examples
+from components.formats import read_json, write_json
 from components.text.segmentation import Segmenter, SegmenterConfig
 
 TEXTS = ["我 爱 你", "天 冷", "今天很冷。", "我爱读书，读书使我快乐", "Good 天气 good Day"]

@@ -23,7 +23,7 @@ from components.corpus.duplicates import (
 )
 from components.corpus.held_out import HeldOutIndex, _hash, window_hashes
 from components.errors import InputError
-from components.formats import Example, write_examples
+from components.examples import Example, write_examples
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from components.corpus.config import CorpusConfig, CorpusSource
 from components.corpus.selection import DROP_REASONS
 from components.corpus.stage import prepare_corpus, segment_corpus
 from components.errors import InputError
-from components.formats import Document, Example, read_documents, read_json, read_segmented, write_examples
+from components.examples import Example, write_examples
+from components.formats import Document, read_documents, read_json, read_segmented
 from components.text.segmentation import SegmenterConfig
 
 STORIES = [

@@ -14,16 +14,8 @@ from components.datasets.config import AuditConfig, DatasetConfig
 from components.datasets.shingles import candidates, choose_bands, jaccard, shingle_hashes
 from components.datasets.stage import audit_leaks, prepare_dataset
 from components.errors import ArtifactError, InputError
-from components.formats import (
-    SPLITS,
-    Example,
-    read_examples,
-    read_json,
-    read_jsonl,
-    read_labels,
-    write_examples,
-    write_labels,
-)
+from components.examples import SPLITS, Example, read_examples, read_labels, write_examples, write_labels
+from components.formats import read_json, read_jsonl
 
 LONG = "这家酒店的房间非常干净,服务员的态度也很好,早餐的种类丰富,离地铁站只有五分钟,下次来还会选择这里"
 CHN = Path(__file__).parents[4] / "shared" / "data" / "sentiment-zh-chnsenticorp"

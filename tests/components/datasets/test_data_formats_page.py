@@ -13,7 +13,9 @@ from components.corpus.config import CorpusConfig
 from components.datasets.audit import Removed
 from components.datasets.config import AuditConfig, DatasetConfig
 from components.datasets.splits import Dropped
-from components.formats import Document, Example, Prediction, SegmentedDocument
+from components.examples import Example
+from components.formats import Document, SegmentedDocument
+from components.predictions import Prediction
 
 PAGE = (Path(__file__).parents[3] / "docs" / "data-formats.md").read_text(encoding="utf-8")
 

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from components.datasets.config import DatasetConfig
 from components.datasets.stage import prepare_dataset
 from components.errors import InputError
-from components.formats import SPLITS, read_examples, read_json, read_jsonl, read_labels
+from components.examples import SPLITS, read_examples, read_labels
+from components.formats import read_json, read_jsonl
 
 DROPPED = ("empty_text", "duplicate", "contradictory_label", "over_limit")
 

@@ -12,7 +12,8 @@ from components.evaluation import bootstrap as module
 from components.evaluation.aggregate import _seed_weights, aggregate
 from components.evaluation.bootstrap import bootstrap, draw_weights, percentile_interval, resampled_metrics
 from components.evaluation.tasks import accuracy, label_counts, macro_f1
-from components.formats import Example, Prediction, write_examples, write_predictions
+from components.examples import Example, write_examples
+from components.predictions import Prediction, write_predictions
 
 
 def counts_of(right: Sequence[bool]) -> np.ndarray:

@@ -13,15 +13,9 @@ from components.evaluation import picture
 from components.evaluation.config import EvaluationConfig
 from components.evaluation.stage import evaluate
 from components.evaluation.tasks import accuracy, label_counts, macro_f1
-from components.formats import (
-    Example,
-    Prediction,
-    read_jsonl,
-    write_examples,
-    write_jsonl,
-    write_labels,
-    write_predictions,
-)
+from components.examples import Example, write_examples, write_labels
+from components.formats import read_jsonl, write_jsonl
+from components.predictions import Prediction, write_predictions
 
 COSTS = {"train_seconds": 12.5, "num_parameters": 1000.0, "test_items_per_second": 321.0, "model_bytes": 4000.0}
 CONFIG = EvaluationConfig(num_resamples=300)

@@ -14,7 +14,8 @@ from components.encoders.bag_of_words import BagOfWords, FeatureSettings, make_v
 from components.encoders.recurrent import RecurrentEncoder, RecurrentSettings, save_recurrent
 from components.encoders.static import save_word_vectors
 from components.encoders.wordpiece import save_wordpiece
-from components.formats import Example, write_encoder_card, write_examples, write_labels
+from components.examples import Example, write_examples, write_labels
+from components.formats import write_encoder_card
 from components.text.segmentation import Segmenter, SegmenterConfig
 from components.text.vocabulary import Vocabulary
 

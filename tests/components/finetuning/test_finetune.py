@@ -14,17 +14,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from components.errors import ConfigError, InputError, TrainingError
+from components.examples import read_examples, select_examples, write_labels
 from components.finetuning.config import FinetuningConfig
 from components.finetuning.predict import load_predictor, predict
 from components.finetuning.stage import finetune
-from components.formats import (
-    read_examples,
-    read_jsonl,
-    read_predictions,
-    select_examples,
-    write_jsonl,
-    write_labels,
-)
+from components.formats import read_jsonl, write_jsonl
+from components.predictions import read_predictions
 
 RECIPES = {
     "bag_of_words": {},

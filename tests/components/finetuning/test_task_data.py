@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from components.errors import InputError
+from components.examples import Example
 from components.finetuning.data import POOL_BATCHES, grouped_batches, read_task_data, windows
-from components.formats import Example, read_jsonl, write_jsonl
+from components.formats import read_jsonl, write_jsonl
 
 
 def change_row(dataset: Path, split: str, line: int, **values: object) -> None:

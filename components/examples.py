@@ -17,6 +17,8 @@ from components.formats import Split, read_json, read_jsonl, write_json, write_j
 
 TaskName = Literal["classification", "ner", "question_answering"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+SOURCE_SENTENCES = "source_sentences.jsonl"
+"""Beside a data set of built questions: the sentence each was made from, which its passage lacks; id and text."""
 OUTSIDE = "O"
 """The tag of a token in no entity."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -122,3 +123,14 @@ def _finite(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(_finite(item) for item in value)
     return not isinstance(value, float) or math.isfinite(value)
+
+
+def prediction_columns(predictions: Iterable[AnyPrediction]) -> dict[str, list[Any]]:
+    """Predictions as columns of a table, without ids; values that are no scalars become JSON text."""
+    columns: dict[str, list[Any]] = {}
+    for prediction in predictions:
+        for name, value in asdict(prediction).items():
+            if name != "id":
+                nested = isinstance(value, dict | list | tuple)
+                columns.setdefault(name, []).append(json.dumps(value, ensure_ascii=False) if nested else value)
+    return columns

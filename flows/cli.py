@@ -122,7 +122,7 @@ def show_leaderboard(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(board, ensure_ascii=False, indent=1))
     else:
-        from flows.leaderboard import print_leaderboard
+        from flows.leaderboard_views import print_leaderboard
 
         print_leaderboard(board)
     return 0

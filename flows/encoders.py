@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from components.artifacts import Artifact
 from components.bag_of_words.config import BagOfWordsConfig
 from components.bert.config import PretrainingConfig
 from components.contract import StageConfig
+from components.examples import TaskName
 from components.rnn.config import RecurrentConfig
 from components.text.segmentation import SegmenterConfig
 from components.tokenizer.config import TokenizerConfig
@@ -18,6 +19,8 @@ from flows import stages
 from flows.rungs import Rung
 from flows.settings import overridden, with_fields
 from flows.tracking import Ladder
+
+Units = Literal["words", "pieces"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,16 @@ class EncoderSettings:
     word2vec: Word2VecConfig
     recurrent: RecurrentConfig
     pretraining: PretrainingConfig
-    num_train_examples: int | None
     warm_start: bool
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a task asks of an encoder."""
+
+    task: TaskName
+    units: Units
+    num_train_examples: int | None
 
 
 @dataclass(frozen=True)
@@ -49,13 +60,14 @@ class Encoder:
 
 @dataclass(frozen=True)
 class EncoderTrainer:
-    """Trains the encoders of one ladder."""
+    """Trains the encoders of one ladder for one task."""
 
     ladder: Ladder
     settings: EncoderSettings
     rungs: tuple[Rung, ...]
     corpus: Artifact
     dataset: Artifact
+    reading: Reading
 
     def train(self, rung: Rung, seed: int) -> Encoder:
         """The encoder of a rung for one seed. Pretrained encoders are trained once and serve every seed."""
@@ -66,8 +78,24 @@ class EncoderTrainer:
         """The corpus as words."""
         return stages.segment_corpus(self.ladder, self.settings.segmenter, corpus=self.corpus)
 
+    @property
+    def tokenizer(self) -> Artifact:
+        """The WordPiece vocabulary of the corpus."""
+        return stages.train_tokenizer(self.ladder, self.settings.tokenizer, corpus=self.corpus)
 
-def check_encoders(settings: EncoderSettings, rungs: list[Rung], seeds: list[int]) -> None:
+    def units_of(self, *names: str) -> dict[str, Artifact | None]:
+        """The inputs that a stage reads its units from: ``names`` for words, the tokenizer for pieces."""
+        if self.reading.units == "pieces":
+            return {"tokenizer": self.tokenizer}
+        return {name: getattr(self, name) for name in names}
+
+    def tags(self, rung: Rung, **more: str) -> dict[str, str]:
+        """What tells an encoder of this rung from its siblings."""
+        units = {} if self.reading.units == "words" else {"units": self.reading.units}
+        return {"rung": rung.name, **units, **more}
+
+
+def check_encoders(settings: EncoderSettings, rungs: list[Rung], seeds: list[int], readings: list[Reading]) -> None:
     """Build every encoder's configuration once, so that a wrong combination is refused before any training.
 
     Raises:
@@ -75,7 +103,8 @@ def check_encoders(settings: EncoderSettings, rungs: list[Rung], seeds: list[int
     """
     for rung in rungs:
         for seed in seeds:
-            _CONFIGS[rung.encoder](settings, rung, seed)
+            for reading in readings:
+                _CONFIGS[rung.encoder](settings, rung, seed, reading)
 
 
 def _given(rung: Rung, **names: str) -> dict[str, Any]:
@@ -84,32 +113,42 @@ def _given(rung: Rung, **names: str) -> dict[str, Any]:
     return {field: value for field, value in values.items() if value is not None}
 
 
-def _bag_of_words_config(settings: EncoderSettings, rung: Rung, seed: int) -> BagOfWordsConfig:
-    decided = {"weighting": rung.encoder, "seed": seed, "num_train_examples": settings.num_train_examples}
+def _bag_of_words_config(settings: EncoderSettings, rung: Rung, seed: int, reading: Reading) -> BagOfWordsConfig:
     config = overridden(settings.bag_of_words, _given(rung, analyzer="analyzer"))
-    return with_fields(config, "bag_of_words", segmenter=settings.segmenter, **decided)
+    if reading.units == "pieces":
+        # Pieces have no words to analyse: the analyzer and its n-grams belong to the classification of texts.
+        fields = {"max_features", "min_count"} & config.model_fields_set
+        config = BagOfWordsConfig(**{name: getattr(config, name) for name in fields})
+    decided = {"weighting": rung.encoder, "seed": seed, "num_train_examples": reading.num_train_examples}
+    return with_fields(config, "bag_of_words", segmenter=settings.segmenter, units=reading.units, **decided)
 
 
 def _bag_of_words(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
-    config = _bag_of_words_config(trainer.settings, rung, seed)
-    tags = {"rung": rung.name, "seed": str(seed)}
-    return _alone(stages.fit_bag_of_words(trainer.ladder, config, tags=tags, dataset=trainer.dataset))
+    config = _bag_of_words_config(trainer.settings, rung, seed, trainer.reading)
+    tags = {"task": trainer.reading.task, "rung": rung.name, "seed": str(seed)}
+    inputs = {"dataset": trainer.dataset, **trainer.units_of()}
+    return _alone(stages.fit_bag_of_words(trainer.ladder, config, tags=tags, **inputs))
 
 
-def _word2vec_config(settings: EncoderSettings, rung: Rung, seed: int) -> Word2VecConfig:
+def _word2vec_config(settings: EncoderSettings, rung: Rung, seed: int, reading: Reading) -> Word2VecConfig:
     config = overridden(settings.word2vec, _given(rung, sg="sg", epochs="epochs"))
+    if reading.units == "pieces":
+        # Every piece of the tokenizer needs a vector, however rare.
+        return overridden(config, {"units": "pieces", "min_count": 1})
     return with_fields(config, "word2vec", units="words")
 
 
 def _word2vec(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
-    config = _word2vec_config(trainer.settings, rung, seed)
-    tags = {"rung": rung.name}
-    return _alone(stages.train_word2vec(trainer.ladder, config, tags=tags, segmented=trainer.segmented))
+    config = _word2vec_config(trainer.settings, rung, seed, trainer.reading)
+    inputs = trainer.units_of("segmented")
+    if trainer.reading.units == "pieces":
+        inputs["corpus"] = trainer.corpus
+    return _alone(stages.train_word2vec(trainer.ladder, config, tags=trainer.tags(rung), **inputs))
 
 
-def _recurrent_config(settings: EncoderSettings, rung: Rung, seed: int) -> RecurrentConfig:
+def _recurrent_config(settings: EncoderSettings, rung: Rung, seed: int, reading: Reading) -> RecurrentConfig:
     own = _given(rung, cell="cell", bidirectional="bidirectional", objective="objective")
-    config = overridden(settings.recurrent, own)
+    config = with_fields(overridden(settings.recurrent, own), "recurrent", units=reading.units)
     if rung.embeddings is not None:
         config = with_fields(config, "recurrent", embedding_size=settings.word2vec.vector_size)
     # Without pretraining the encoder is its random initial weights, which belong to the seed.
@@ -117,18 +156,22 @@ def _recurrent_config(settings: EncoderSettings, rung: Rung, seed: int) -> Recur
 
 
 def _recurrent(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
-    config = _recurrent_config(trainer.settings, rung, seed)
-    tags = {"rung": rung.name, **({"seed": str(seed)} if config.objective == "none" else {})}
+    config = _recurrent_config(trainer.settings, rung, seed, trainer.reading)
+    tags = trainer.tags(rung, **({"seed": str(seed)} if config.objective == "none" else {}))
+    inputs = trainer.units_of("segmented")
+    if trainer.reading.units == "pieces" and config.objective != "none":
+        inputs["corpus"] = trainer.corpus
     vectors: Encoder | None = None
     if rung.embeddings is not None:
         vectors = trainer.train(next(other for other in trainer.rungs if other.name == rung.embeddings), seed)
-    inputs = {"segmented": trainer.segmented, "embeddings": vectors.artifact if vectors else None}
+        inputs["embeddings"] = vectors.artifact
     artifact = stages.train_recurrent(trainer.ladder, config, tags=tags, **inputs)
     return Encoder(artifact, (*(vectors.trained if vectors else ()), artifact))
 
 
-def _bert_config(settings: EncoderSettings, rung: Rung, seed: int) -> PretrainingConfig:
-    config = overridden(settings.pretraining, _given(rung, size="size", nsp="nsp", init_from="checkpoint"))
+def _bert_config(settings: EncoderSettings, rung: Rung, seed: int, reading: Reading) -> PretrainingConfig:
+    fields = {"size": "size", "nsp": "nsp", "num_train_steps": "num_train_steps", "init_from": "checkpoint"}
+    config = overridden(settings.pretraining, _given(rung, **fields))
     if rung.pretrained:
         return config
     control = {"num_train_steps": 0, "max_minutes": None, "seed": seed}
@@ -136,12 +179,13 @@ def _bert_config(settings: EncoderSettings, rung: Rung, seed: int) -> Pretrainin
 
 
 def _bert(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
-    config, ladder = _bert_config(trainer.settings, rung, seed), trainer.ladder
+    config, ladder = _bert_config(trainer.settings, rung, seed, trainer.reading), trainer.ladder
     tags = {"rung": rung.name, **({} if rung.pretrained else {"seed": str(seed)})}
-    tokenizer = stages.train_tokenizer(ladder, trainer.settings.tokenizer, corpus=trainer.corpus)
+    tokenizer = trainer.tokenizer
     inputs: dict[str, Artifact | None] = {"corpus": trainer.corpus, "tokenizer": tokenizer}
     trained = [tokenizer]
-    if rung.pretrained and trainer.settings.warm_start:
+    # A checkpoint brings its own tokenizer and embeddings.
+    if rung.pretrained and trainer.settings.warm_start and rung.checkpoint is None:
         vectors = _piece_vectors(trainer, tokenizer, config.model_sizes()["hidden_size"])
         inputs["embeddings"] = vectors
         trained.append(vectors)
@@ -171,7 +215,7 @@ _TRAINERS: dict[str, Callable[[EncoderTrainer, Rung, int], Encoder]] = {
 }
 
 
-_CONFIGS: dict[str, Callable[[EncoderSettings, Rung, int], StageConfig]] = {
+_CONFIGS: dict[str, Callable[[EncoderSettings, Rung, int, Reading], StageConfig]] = {
     "one_hot": _bag_of_words_config,
     "tfidf": _bag_of_words_config,
     "word2vec": _word2vec_config,

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import components
+from components.formats import read_json
 from flows.fingerprint import reachable_code
 from flows.mlflow_runs import RunLog
 
@@ -30,11 +31,18 @@ def log_model(run: RunLog, out_dir: Path) -> None:
             flavor=mlflow.pyfunc,
             run_id=run.run_id,
             model_id=logged.model_id,
-            python_model=str(Path(__file__).with_name("pyfunc_model.py")),
+            python_model=str(Path(__file__).with_name(_model_code(out_dir / "model"))),
             artifacts={"model": str(out_dir / "model")},
             code_paths=[str(Path(components.__file__).parent)],
             pip_requirements=_requirements(),
         )
+
+
+def _model_code(model_dir: Path) -> str:
+    """Which file MLflow runs to load the model: it says in its types what the model reads."""
+    facts = read_json(model_dir / "task.json")
+    several = facts["task"] == "question_answering" or facts.get("pairs", False)
+    return "pyfunc_record_model.py" if several else "pyfunc_text_model.py"
 
 
 def _requirements() -> list[str]:

@@ -13,8 +13,8 @@ _FIELDS_OF = {
     "one_hot": {"analyzer"},
     "tfidf": {"analyzer"},
     "word2vec": {"sg", "epochs"},
-    "recurrent": {"cell", "bidirectional", "embeddings", "objective", "pooling"},
-    "bert": {"pretrained", "nsp", "size", "checkpoint", "pooling"},
+    "recurrent": {"cell", "bidirectional", "embeddings", "objective", "pooling", "crf"},
+    "bert": {"pretrained", "nsp", "size", "checkpoint", "num_train_steps", "pooling"},
 }
 
 
@@ -39,6 +39,8 @@ class Rung(StageConfig):
     """Recurrent only: name of the word2vec rung whose vectors the embedding layer starts from."""
     objective: Literal["none", "language_model"] | None = None
     """Recurrent only: language_model pretrains the encoder on the corpus."""
+    crf: bool | None = None
+    """Recurrent only: a conditional random field over the tags of NER."""
     pretrained: bool = True
     """BERT only: false keeps the random initial weights, the control for what pretraining adds."""
     nsp: bool | None = None
@@ -47,8 +49,10 @@ class Rung(StageConfig):
     """BERT only: size preset, in place of the one in the pretraining section."""
     checkpoint: str | None = None
     """BERT only: continue from a local folder or a hub model instead of from scratch."""
+    num_train_steps: int | None = Field(default=None, ge=0)
+    """BERT only: pretraining steps, in place of the pretraining section's; 0 takes a checkpoint as it is."""
     pooling: Literal["auto", "cls", "mean", "last", "max"] | None = None
-    """Recurrent and BERT: how token states become one vector for the task, in place of the fine-tuning section's."""
+    """Recurrent and BERT: how token states become one vector for classification, in place of its section's."""
 
     @model_validator(mode="after")
     def _fields_fit_encoder(self) -> Rung:

@@ -7,6 +7,10 @@ from flows.tracking import Stage
 
 # --- data ---
 prepare_dataset = Stage("components.datasets.stage", "prepare_dataset", "Prepare labelled data", "data")
+prepare_ner = Stage("components.datasets.ner_stage", "prepare_ner", "Prepare tagged data", "data")
+prepare_question_answering = Stage(
+    "components.datasets.qa_stage", "prepare_question_answering", "Prepare questions", "data"
+)
 audit_leaks = Stage("components.datasets.stage", "audit_leaks", "Audit duplicates and leaks", "data")
 prepare_corpus = Stage("components.corpus.stage", "prepare_corpus", "Prepare corpus", "data")
 segment_corpus = Stage("components.corpus.stage", "segment_corpus", "Segment corpus into words", "data")
@@ -24,6 +28,8 @@ evaluate = Stage("components.evaluation.stage", "evaluate", "Evaluate", "evaluat
 
 ALL = (
     prepare_dataset,
+    prepare_ner,
+    prepare_question_answering,
     audit_leaks,
     prepare_corpus,
     segment_corpus,

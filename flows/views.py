@@ -1,4 +1,4 @@
-"""Named views of the MLflow runs table: the right columns, in the right order, for each experiment.
+"""Named views of the MLflow runs table: the right columns, in the right order, for each experiment and task.
 
 MLflow's table shows no metric columns by default. It stores shared views as experiment tags (undocumented in 3.17;
 ``tests/flows/test_views.py`` notices when a release changes that).
@@ -25,8 +25,8 @@ def install_views(client: MlflowClient) -> None:
     """Create or update the named views that ``mlflow/views.json`` describes, one tag each."""
     if not VIEWS_FILE.is_file():
         return
-    for experiment_name, view in json.loads(VIEWS_FILE.read_text(encoding="utf-8")).items():
-        experiment = client.get_experiment_by_name(experiment_name)
+    for view in json.loads(VIEWS_FILE.read_text(encoding="utf-8")):
+        experiment = client.get_experiment_by_name(view["experiment"])
         if experiment is None:
             continue
         tag, value = TAG_PREFIX + view["key"], encode_view(view)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from components.corpus.config import PACKAGE_CORPORA, CorpusConfig, CorpusSource
 from components.corpus.lines import FileFacts, Line, read_lines, split_text
 from components.corpus.mojibake import SUSPICIOUS_SHARE, mojibake_share
 from components.errors import InputError
-from components.text.sentences import has_sentence_end
+from components.text.articles import article_openings, untag
 
 MAX_JSON_LINE_CHARS = 16_000_000
 """A JSON line cannot be split, so its length is limited to bound the memory."""
@@ -190,33 +190,7 @@ def _parse_json(path: Path, line: Line) -> Any:
 
 # --- the People's Daily corpus ---------------------------------------------------------------------------------------
 
-_TAG = re.compile(r"/[A-Za-z]+(?:\][A-Za-z]+)?(?:\s+|\Z)")
-_COMPOUND_START = re.compile(r"(?:(?<=\s)|\A)\[(?=\S)")
-_CONTINUING = ("：", "；", "，", "、", "”", "』")
-
-
-def untag(line: str) -> str:
-    """The plain text of a line of ``word/tag`` tokens, with compound brackets ``[a/n b/n]nt`` removed."""
-    if "]" in line:
-        line = _COMPOUND_START.sub("", line)
-    return "".join(_TAG.sub("", line).split())
-
-
-def is_heading(text: str) -> bool:
-    """Whether a line of the People's Daily corpus is a headline.
-
-    A headline has no sentence-final punctuation at all, does not end as running text does before it goes on, and is
-    not one bracketed remark such as the name of a photographer.
-    """
-    bracketed = text.startswith("（") and text.endswith("）")
-    return not (has_sentence_end(text) or text.endswith(_CONTINUING) or bracketed)
-
 
 def _article_openings(lines: Iterable[Line]) -> Iterator[tuple[bool, Line]]:
-    """An article opens at a headline that follows anything but a headline (further headlines are its subtitles)."""
-    after_heading = False
-    for tagged in lines:
-        line = Line(tagged.number, tagged.part, untag(tagged.text))
-        heading = is_heading(line.text)
-        yield heading and not after_heading, line
-        after_heading = heading
+    for_texts, for_lines = itertools.tee(Line(line.number, line.part, untag(line.text)) for line in lines)
+    return zip(article_openings(line.text for line in for_texts), for_lines, strict=True)

@@ -52,6 +52,8 @@ class DatasetConfig(StageConfig):
 
     text_column: str = "text"
     """Column with the text."""
+    text_pair_column: str | None = None
+    """Column with the second text, for pairs such as question and answer; absent, examples are single texts."""
     label_column: str = "label"
     """Column with the label."""
     id_column: str | None = None
@@ -81,6 +83,8 @@ class DatasetConfig(StageConfig):
             raise ValueError("source 'files' needs train: the path of the training file")
         if self.source == "hub" and self.hub_id is None:
             raise ValueError("source 'hub' needs hub_id: a data set id or a local folder")
+        if self.text_pair_column is not None and self.source == "package":
+            raise ValueError("text_pair_column needs source 'files' or 'hub': package data has single texts")
         if self.test_fraction + self.validation_fraction >= 1.0:
             raise ValueError(
                 f"test_fraction {self.test_fraction} + validation_fraction {self.validation_fraction} "

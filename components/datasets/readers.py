@@ -148,16 +148,22 @@ def read_json_lines(path: Path, options: ReadOptions) -> Rows:
         if not line.strip():
             blank_lines.append(number)
             continue
-        record = _json_object(line, path, number)
+        record = json_object(line, path, number)
         require_columns(options.columns.names(), list(record), path, number)
         row = options.columns.row(record, path, number)
-        if isinstance(row.text, str):
-            check_length(row.text, options.max_text_chars, path, number)
+        for text in (row.text, row.text_pair):
+            if isinstance(text, str):
+                check_length(text, options.max_text_chars, path, number)
         rows.append(row)
     return Rows(str(path), rows, decoded.num_boms, tuple(blank_lines))
 
 
-def _json_object(line: str, path: Path, number: int) -> dict[str, Any]:
+def json_object(line: str, path: Path, number: int) -> dict[str, Any]:
+    """The JSON object in one line; a repeated key, NaN and Infinity are refused.
+
+    Raises:
+        InputError: Anything else than one JSON object.
+    """
     try:
         record = json.loads(line, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:

@@ -23,6 +23,8 @@ class Row:
     label: Any
     id: str | None = None
     """Value of the id column, if one is configured."""
+    text_pair: Any = None
+    """Value of the column with the second text, if one is configured."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,11 @@ class Columns:
     text: str
     label: str
     id: str | None = None
+    text_pair: str | None = None
 
     def names(self) -> list[str]:
         """The configured column names."""
-        return [self.text, self.label] + ([self.id] if self.id is not None else [])
+        return [self.text, self.label, *(name for name in (self.id, self.text_pair) if name is not None)]
 
     def row(self, record: dict[str, Any], file: str | Path, line: int) -> Row:
         """Pick the columns out of a record that has them."""
@@ -43,7 +46,8 @@ class Columns:
         if self.id is not None and (identifier is None or not str(identifier).strip()):
             raise InputError(f"column {self.id!r} is empty", file=file, line=line, remedy="give every row its own id")
         text_id = None if identifier is None else str(identifier).strip()
-        return Row(str(file), line, record[self.text], record[self.label], text_id)
+        pair = None if self.text_pair is None else record[self.text_pair]
+        return Row(str(file), line, record[self.text], record[self.label], text_id, pair)
 
 
 @dataclass(frozen=True)
@@ -66,11 +70,13 @@ class LabelledText:
     label: str
     place: str
     """``file:line`` for messages, also when the id comes from a column."""
+    text_pair: str | None = None
+    """Second text of a pair, normalised."""
 
     @property
     def key(self) -> str:
-        """What makes two texts exact duplicates: the text without white space."""
-        return text_key(self.text)
+        """What makes two rows exact duplicates: the text without white space, of a pair both texts."""
+        return text_key(self.text) if self.text_pair is None else f"{text_key(self.text)}\0{text_key(self.text_pair)}"
 
 
 def text_key(text: str) -> str:
@@ -94,7 +100,7 @@ def require_columns(wanted: Iterable[str], found: Sequence[str], file: str | Pat
                 f"no column {name!r}; columns are {', '.join(map(repr, found)) or 'none'}",
                 file=file,
                 line=line,
-                remedy=remedy + "set text_column, label_column or id_column (headerless CSV/TSV: columns)",
+                remedy=remedy + "set the column settings, such as text_column (headerless CSV/TSV: columns)",
             )
 
 

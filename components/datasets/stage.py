@@ -12,14 +12,27 @@ from typing import Any
 from components.artifacts import digest_file
 from components.contract import LogMetrics, Metrics, ignore_metrics
 from components.datasets.audit import audit_splits
+from components.datasets.audit_views import learned_names
 from components.datasets.config import AuditConfig, DatasetConfig
 from components.datasets.labels import label_name, label_set
 from components.datasets.rows import LabelledText, Row, Rows, source_names, text_value
 from components.datasets.sources import SourceRows, read_source
 from components.datasets.splits import Dropped, limit_texts, remove_duplicates, split_texts
 from components.errors import ArtifactError, InputError
-from components.examples import SPLITS, Example, read_examples, read_labels, write_examples, write_labels
-from components.formats import Split, write_json, write_jsonl
+from components.examples import (
+    SOURCE_SENTENCES,
+    SPLITS,
+    AnyExample,
+    Example,
+    TaskName,
+    parse_example,
+    read_labels,
+    read_task,
+    write_examples,
+    write_labels,
+    write_task,
+)
+from components.formats import Split, read_jsonl, write_json, write_jsonl
 from components.text.normalization import normalize
 
 
@@ -44,8 +57,8 @@ def prepare_dataset(config: DatasetConfig, *, out_dir: Path, log_metrics: LogMet
 
     Args:
         config: Source, columns, label rules, splits and normalisation.
-        out_dir: Receives ``train.jsonl``, ``validation.jsonl``, ``test.jsonl``, ``labels.json``, ``dropped.jsonl`` and
-            ``dataset.json`` (labels per split, file digests).
+        out_dir: Receives ``task.json``, ``train.jsonl``, ``validation.jsonl``, ``test.jsonl``, ``labels.json``,
+            ``dropped.jsonl``, ``normalization.json`` (the recipe) and ``dataset.json`` (labels per split, digests).
         log_metrics: Receives the counts.
 
     Returns:
@@ -91,7 +104,7 @@ def _check_rows(
         findings.drop([Dropped(f"{name}:{line}", "empty_text") for line in part.blank_lines])
         for row in part.rows:
             text = _check_row(row, name, config, findings)
-            if text.key:
+            if text.text:
                 texts.append(text)
             else:
                 findings.drop([Dropped(text.id, "empty_text")])
@@ -105,14 +118,21 @@ def _check_rows(
 
 
 def _check_row(row: Row, name: str, config: DatasetConfig, findings: _Findings) -> LabelledText:
-    normalized = normalize(text_value(row.text, row.file, row.line), config.normalization, file=row.file, line=row.line)
-    for rule, number in normalized.counts.items():
-        findings.counts[f"num_{rule}"] += number
+    text = _normalize(row.text, row, config, findings)
+    pair = None if config.text_pair_column is None else _normalize(row.text_pair, row, config, findings)
     identifier = row.id if row.id is not None else f"{name}:{row.line}"
-    if not normalized.text.strip():
+    if not text or pair == "":
         return LabelledText(identifier, "", "", f"{row.file}:{row.line}")
     label = label_name(row.label, float_labels=config.float_labels, allowed=config.labels, file=row.file, line=row.line)
-    return LabelledText(identifier, normalized.text, label, f"{row.file}:{row.line}")
+    return LabelledText(identifier, text, label, f"{row.file}:{row.line}", pair)
+
+
+def _normalize(value: Any, row: Row, config: DatasetConfig, findings: _Findings) -> str:
+    """The normalised text; empty when nothing but white space is left."""
+    normalized = normalize(text_value(value, row.file, row.line), config.normalization, file=row.file, line=row.line)
+    for rule, number in normalized.counts.items():
+        findings.counts[f"num_{rule}"] += number
+    return normalized.text if normalized.text.strip() else ""
 
 
 def _refuse_repeated_ids(texts: Mapping[Split, Sequence[LabelledText]]) -> None:
@@ -162,10 +182,12 @@ def _write_dataset(
     findings: _Findings,
 ) -> None:
     for split in SPLITS:
-        examples = (Example(text.id, text.text, text.label) for text in splits[split])
+        examples = (Example(text.id, text.text, text.label, text_pair=text.text_pair) for text in splits[split])
         findings.counts[f"num_{split}"] = write_examples(out_dir, split, examples)
     findings.counts["num_labels"] = len(labels)
+    write_task(out_dir, "classification")
     write_labels(out_dir, labels)
+    write_json(out_dir / "normalization.json", config.normalization.model_dump(mode="json"))
     write_jsonl(out_dir / "dropped.jsonl", map(asdict, findings.dropped))
     card: dict[str, Any] = {
         "counts": findings.counts,
@@ -190,14 +212,17 @@ def _file_digests(config: DatasetConfig) -> dict[str, str]:
 def audit_leaks(
     config: AuditConfig, *, dataset: Path, out_dir: Path, log_metrics: LogMetrics = ignore_metrics
 ) -> Metrics:
-    """Find exact and near duplicates and contradictory labels inside and across splits, and write a cleaned data set.
+    """Find exact and near duplicates and contradictions inside and across splits, and write a cleaned data set.
+
+    The data set may be of any task. What contradicts is the label, the tags, or the set of answers of one text; a
+    question also counts as leaked when its passage is, whatever else is asked there.
 
     Test rows are never removed: a test row with a copy in train or validation is marked ``leaked``, so that scores can
     be shown on all rows and on clean ones. What is removed is listed in ``dropped.jsonl`` with its reason.
 
     Args:
         config: Similarity settings and what to remove.
-        dataset: Folder written by ``prepare_dataset``.
+        dataset: Folder written by ``prepare_dataset``, ``prepare_ner`` or ``prepare_question_answering``.
         out_dir: Receives the same layout plus ``audit.json``.
         log_metrics: Receives progress and the counts.
 
@@ -209,12 +234,13 @@ def audit_leaks(
         InputError: Removing duplicates empties a split or leaves one label to train on.
     """
     started = time.perf_counter()
-    examples = _read_dataset(dataset)
+    task, examples = _read_dataset(dataset)
     result = audit_splits(examples, config, on_progress=lambda share: log_metrics({"progress": share}))
     _refuse_emptied(examples, result.examples)
     for split in SPLITS:
         write_examples(out_dir, split, result.examples[split])
-    write_labels(out_dir, read_labels(dataset))
+    write_task(out_dir, task)
+    _carry_over(dataset, out_dir)
     write_jsonl(out_dir / "dropped.jsonl", map(asdict, result.removed))
     write_json(out_dir / "audit.json", {"counts": result.counts, "config": config.model_dump(), "pairs": result.pairs})
     metrics = {name: float(count) for name, count in sorted(result.counts.items())}
@@ -224,26 +250,44 @@ def audit_leaks(
     return metrics
 
 
-def _read_dataset(dataset: Path) -> dict[Split, list[Example]]:
+def _read_dataset(dataset: Path) -> tuple[TaskName, dict[Split, list[AnyExample]]]:
     try:
-        return {split: read_examples(dataset, split) for split in SPLITS}
-    except (OSError, ValueError, TypeError) as error:
+        # A data set without the file is from before there were other tasks.
+        task: TaskName = read_task(dataset) if (dataset / "task.json").is_file() else "classification"
+        paths = {split: dataset / f"{split}.jsonl" for split in SPLITS}
+        return task, {split: [parse_example(task, row) for row in read_jsonl(path)] for split, path in paths.items()}
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise ArtifactError(f"{dataset} is no data set artifact: {error}") from error
+
+
+def _carry_over(dataset: Path, out_dir: Path) -> None:
+    """Copy what the audit does not change: labels, where the task has any, the recipe, source sentences."""
+    if (dataset / "labels.json").is_file():
+        write_labels(out_dir, read_labels(dataset))
+    for name in ("normalization.json", SOURCE_SENTENCES):
+        if (dataset / name).is_file():
+            (out_dir / name).write_bytes((dataset / name).read_bytes())
 
 
 _KEEP_REMEDY = "use other data, or set the audit's policies from remove to keep"
 
 
-def _refuse_emptied(before: Mapping[Split, Sequence[Example]], after: Mapping[Split, Sequence[Example]]) -> None:
+def _refuse_emptied(before: Mapping[Split, Sequence[AnyExample]], after: Mapping[Split, Sequence[AnyExample]]) -> None:
     for split in SPLITS:
         if before[split] and not after[split]:
             raise InputError(
                 f"all {len(before[split])} {split} rows duplicate rows of other splits",
                 remedy=_KEEP_REMEDY,
             )
-    lost = {example.label for example in before["train"]} - {example.label for example in after["train"]}
-    if lost:
+    taught = [
+        {name for example in rows for name in learned_names(example)} for rows in (before["train"], after["train"])
+    ]
+    if lost := taught[0] - taught[1]:
         raise InputError(
             f"removing duplicates leaves no training row for label(s) {', '.join(map(repr, sorted(lost)))}",
             remedy=_KEEP_REMEDY,
         )
+
+
+def _taught(examples: Sequence[AnyExample]) -> set[str]:
+    return {name for example in examples for name in learned_names(example)}

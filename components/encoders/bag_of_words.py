@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,55 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from components.errors import ArtifactError
 from components.formats import read_encoder_card, read_json, write_encoder_card, write_json
-from components.text.segmentation import Segmenter, load_segmenter
+from components.text.segmentation import load_segmenter
 
 Weighting = Literal["one_hot", "tfidf"]
 Analyzer = Literal["word", "char", "char_wb", "word_char"]
+Units = Literal["words", "pieces"]
+
+
+class Splitter(Protocol):
+    """Whatever splits a text into the units that features are made of."""
+
+    def segment(self, text: str) -> list[str]:
+        """The units of a text, in order."""
+
+
+class SavedSplitter(Splitter, Protocol):
+    """A splitter that an artifact can carry: a ``Segmenter`` for words, a ``PieceSplitter`` for pieces."""
+
+    def save(self, folder: Path) -> None:
+        """Write the files from which it can be loaded again."""
+
+
+class PieceSplitter:
+    """Splits a normalised text into the pieces of a WordPiece tokenizer, special tokens left out."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        """A ``BertTokenizerFast``."""
+
+    def segment(self, text: str) -> list[str]:
+        """Pieces of a text, in order."""
+        return list(self.tokenizer.tokenize(text))
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer as a Hugging Face folder."""
+        from components.encoders.wordpiece import save_wordpiece
+
+        save_wordpiece(self.tokenizer, folder)
+
+
+def load_piece_splitter(folder: Path) -> PieceSplitter:
+    """The splitter of a tokenizer folder.
+
+    Raises:
+        InputError: The folder holds no usable tokenizer.
+    """
+    # Imported here: transformers costs a second that features of words need not pay.
+    from components.encoders.wordpiece import load_wordpiece
+
+    return PieceSplitter(load_wordpiece(folder))
 
 
 @dataclass(frozen=True)
@@ -35,17 +80,19 @@ class FeatureSettings:
     char_ngram_range: tuple[int, int]
     sublinear_tf: bool
     lowercase: bool
+    units: Units = "words"
+    """What the analyzer "word" counts: words of a segmenter, or pieces of a tokenizer."""
 
 
-def make_vectorizer(settings: FeatureSettings, segmenter: Segmenter, **options: Any) -> TfidfVectorizer:
-    """A scikit-learn vectorizer with these settings; the segmenter is its tokenizer for words.
+def make_vectorizer(settings: FeatureSettings, segmenter: Splitter, **options: Any) -> TfidfVectorizer:
+    """A scikit-learn vectorizer with these settings; the segmenter is its tokenizer for words, or pieces.
 
     scikit-learn's own token pattern drops words of one character and takes a Chinese clause for one word, hence an
     explicit tokenizer.
 
     Args:
         settings: How a text becomes features.
-        segmenter: Splits a text into words.
+        segmenter: Splits a text into words or pieces.
         **options: Further arguments of ``TfidfVectorizer``: ``min_df``, ``max_features`` or ``vocabulary``.
     """
     weights: dict[str, Any] = {"sublinear_tf": settings.sublinear_tf}
@@ -60,7 +107,7 @@ def make_vectorizer(settings: FeatureSettings, segmenter: Segmenter, **options: 
     return TfidfVectorizer(analyzer=settings.analyzer, ngram_range=settings.char_ngram_range, **common)
 
 
-def _word_char_analyzer(settings: FeatureSettings, segmenter: Segmenter) -> Callable[[str], list[str]]:
+def _word_char_analyzer(settings: FeatureSettings, segmenter: Splitter) -> Callable[[str], list[str]]:
     words = make_vectorizer(replace(settings, analyzer="word"), segmenter).build_analyzer()
     characters = make_vectorizer(replace(settings, analyzer="char"), segmenter).build_analyzer()
 
@@ -79,7 +126,7 @@ class BagOfWords:
     idf: NDArray[np.float32] | None
     """Inverse document frequencies, shape [F]; None for one-hot."""
     settings: FeatureSettings
-    segmenter: Segmenter
+    segmenter: SavedSplitter
 
     @property
     def num_parameters(self) -> int:
@@ -102,7 +149,7 @@ class BagOfWords:
 
 
 def save_bag_of_words(bag: BagOfWords, folder: Path) -> None:
-    """Write ``vocabulary.json`` (features in column order), ``weights.npz`` (idf), the segmenter and the card."""
+    """Write ``vocabulary.json`` (features in column order), ``weights.npz`` (idf), the splitter and the card."""
     write_json(folder / "vocabulary.json", list(bag.features))
     if bag.idf is not None:
         np.savez(folder / "weights.npz", idf=bag.idf)
@@ -120,7 +167,8 @@ def load_bag_of_words(folder: Path) -> BagOfWords:
     if card["family"] != "bag_of_words":
         raise ArtifactError(f"{folder} holds a {card['family']} encoder, not bag_of_words")
     ranges = {name: tuple(card[name]) for name in ("ngram_range", "char_ngram_range")}
-    settings = FeatureSettings(**{name: card[name] for name in FeatureSettings.__dataclass_fields__} | ranges)
+    known = {name: card[name] for name in FeatureSettings.__dataclass_fields__ if name in card}
+    settings = FeatureSettings(**(known | ranges))
     features = tuple(read_json(folder / "vocabulary.json"))
     idf = _read_idf(folder / "weights.npz") if settings.weighting == "tfidf" else None
     if len(features) != card["num_features"] or (idf is not None and idf.shape != (len(features),)):
@@ -128,7 +176,8 @@ def load_bag_of_words(folder: Path) -> BagOfWords:
             f"{folder}: {len(features)} features, weights of shape {None if idf is None else idf.shape}, "
             f"but {card['num_features']} in the card: damaged"
         )
-    return BagOfWords(features, idf, settings, load_segmenter(folder))
+    load_splitter = load_piece_splitter if settings.units == "pieces" else load_segmenter
+    return BagOfWords(features, idf, settings, load_splitter(folder))
 
 
 def _read_idf(path: Path) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from safetensors import SafetensorError
@@ -25,7 +25,11 @@ from components.formats import read_encoder_card, read_json, write_encoder_card,
 from components.text.segmentation import Segmenter, load_segmenter
 from components.text.vocabulary import PAD_ID, Vocabulary
 
+if TYPE_CHECKING:
+    from components.encoders.pieces import PieceSplitter
+
 Cell = Literal["rnn", "lstm", "gru"]
+Units = Literal["words", "pieces"]
 CELLS: dict[Cell, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 
 
@@ -52,9 +56,14 @@ class RecurrentOutput(NamedTuple):
 
 
 class RecurrentEncoder(nn.Module):
-    """Word embeddings and one recurrent stack per direction, with the vocabulary and segmenter it was made for."""
+    """Embeddings and one recurrent stack per direction, with the vocabulary and segmenter it was made for.
 
-    def __init__(self, settings: RecurrentSettings, vocabulary: Vocabulary, segmenter: Segmenter) -> None:
+    It reads words, or the pieces of a tokenizer; then the tokenizer is its segmenter.
+    """
+
+    def __init__(
+        self, settings: RecurrentSettings, vocabulary: Vocabulary, segmenter: Segmenter | PieceSplitter
+    ) -> None:
         """Initialise weights from torch's global generator."""
         super().__init__()
         self.settings = settings
@@ -65,7 +74,12 @@ class RecurrentEncoder(nn.Module):
         with torch.no_grad():
             self.embedding.weight[PAD_ID] = 0
         self.dropout = nn.Dropout(settings.dropout)
-        self.stacks = nn.ModuleList(_make_stack(settings) for _ in range(1 + settings.bidirectional))
+        self.stacks = make_stacks(settings, settings.embedding_size)
+
+    @property
+    def units(self) -> Units:
+        """What an id stands for."""
+        return "words" if isinstance(self.segmenter, Segmenter) else "pieces"
 
     @property
     def output_size(self) -> int:
@@ -93,25 +107,47 @@ class RecurrentEncoder(nn.Module):
         Raises:
             ValueError: A length is out of range; names the rows.
         """
-        lengths = check_lengths(lengths_B, input_ids_BL.shape[1])
-        ragged = any(length != input_ids_BL.shape[1] for length in lengths)
-        embedded_BLE = self.dropout(self.embedding(input_ids_BL))
-        mirror_BL = _mirror(lengths_B.to(input_ids_BL.device), input_ids_BL.shape[1]) if ragged else None
-        hidden, last = [], []
-        for backward, stack in enumerate(self.stacks):
-            states = stack(_reverse(embedded_BLE, mirror_BL) if backward else embedded_BLE)[0]
-            last.append(_at_end(states, lengths_B) if ragged else states[:, -1])
-            hidden.append(_reverse(states, mirror_BL) if backward else states)
-        hidden_BLH = torch.cat(hidden, dim=-1)
-        if ragged:
-            positions_L = torch.arange(input_ids_BL.shape[1], device=input_ids_BL.device)
-            hidden_BLH = hidden_BLH * (positions_L < lengths_B.to(positions_L.device)[:, None])[..., None]
-        return RecurrentOutput(self.dropout(hidden_BLH), self.dropout(torch.cat(last, dim=-1)))
+        hidden_BLH, last_BH = run_stacks(self.stacks, self.dropout(self.embedding(input_ids_BL)), lengths_B)
+        return RecurrentOutput(self.dropout(hidden_BLH), self.dropout(last_BH))
 
 
-def _make_stack(settings: RecurrentSettings) -> nn.RNNBase:
+def make_stacks(settings: RecurrentSettings, input_size: int) -> nn.ModuleList:
+    """One fresh stack per direction for vectors of ``input_size`` numbers."""
+    return nn.ModuleList(_make_stack(settings, input_size) for _ in range(1 + settings.bidirectional))
+
+
+def run_stacks(stacks: nn.ModuleList, values_BLX: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
+    """States of vectors that are padded on the right; a row depends on neither its padding nor its companions.
+
+    Args:
+        stacks: One per direction, the forward one first.
+        values_BLX: Vectors, float.
+        lengths_B: Vectors per row, int64, each in [1, L].
+
+    Returns:
+        hidden_BLH, zero at padding, and last_BH, the final state of each direction.
+
+    Raises:
+        ValueError: A length is out of range; names the rows.
+    """
+    longest = values_BLX.shape[1]
+    ragged = any(length != longest for length in check_lengths(lengths_B, longest))
+    mirror_BL = _mirror(lengths_B.to(values_BLX.device), longest) if ragged else None
+    hidden, last = [], []
+    for backward, stack in enumerate(stacks):
+        states = stack(_reverse(values_BLX, mirror_BL) if backward else values_BLX)[0]
+        last.append(_at_end(states, lengths_B) if ragged else states[:, -1])
+        hidden.append(_reverse(states, mirror_BL) if backward else states)
+    hidden_BLH = torch.cat(hidden, dim=-1)
+    if ragged:
+        positions_L = torch.arange(longest, device=values_BLX.device)
+        hidden_BLH = hidden_BLH * (positions_L < lengths_B.to(positions_L.device)[:, None])[..., None]
+    return hidden_BLH, torch.cat(last, dim=-1)
+
+
+def _make_stack(settings: RecurrentSettings, input_size: int) -> nn.RNNBase:
     stack = CELLS[settings.cell](
-        settings.embedding_size,
+        input_size,
         settings.hidden_size,
         num_layers=settings.num_layers,
         batch_first=True,
@@ -171,6 +207,7 @@ def save_recurrent(encoder: RecurrentEncoder, folder: Path) -> None:
     write_encoder_card(
         folder,
         "recurrent",
+        units=encoder.units,
         cell=encoder.settings.cell,
         output_size=encoder.output_size,
         num_parameters=encoder.num_parameters,
@@ -187,9 +224,22 @@ def load_recurrent(folder: Path) -> RecurrentEncoder:
     if card["family"] != "recurrent":
         raise ArtifactError(f"{folder} holds a {card['family']} encoder, not recurrent")
     settings = RecurrentSettings(**read_json(folder / "config.json"))
-    encoder = RecurrentEncoder(settings, Vocabulary.load(folder), load_segmenter(folder))
+    segmenter: Segmenter | PieceSplitter = load_segmenter(folder) if card["units"] == "words" else load_splitter(folder)
+    encoder = RecurrentEncoder(settings, Vocabulary.load(folder), segmenter)
     try:
         encoder.load_state_dict(load_file(folder / "model.safetensors"))
     except (RuntimeError, OSError, SafetensorError) as error:
         raise ArtifactError(f"{folder}: weights do not fit config.json and vocabulary.txt: {error}") from error
     return encoder.eval()
+
+
+def load_splitter(tokenizer: Path) -> PieceSplitter:
+    """The tokenizer of a folder as a segmenter.
+
+    Raises:
+        InputError: The folder holds no usable tokenizer.
+    """
+    # Imported here: transformers costs a second that encoders of words need not pay.
+    from components.encoders.pieces import PieceSplitter
+
+    return PieceSplitter(tokenizer)

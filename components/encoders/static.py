@@ -70,6 +70,14 @@ class WordVectors:
         rows = self.rows([word])
         return self.vectors_VD[rows].mean(axis=0) if rows else None
 
+    def table(self, units: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of given units, shape [len(units), D]; zeros for a unit without a vector."""
+        table_VD = np.zeros((len(units), self.vector_size), dtype=np.float32)
+        for number, unit in enumerate(units):
+            if unit in self.index:
+                table_VD[number] = self.vectors_VD[self.index[unit]]
+        return table_VD
+
     def transform(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Mean vector of each text's words, shape [N, D]; zeros for a text without any known word."""
         pooled_ND = np.zeros((len(texts), self.vector_size), dtype=np.float32)

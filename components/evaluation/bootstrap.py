@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ def draw_weights(num_items: int, num_resamples: int, seed: int) -> Iterator[NDAr
 
 
 def resampled_metrics(
-    counts: Sequence[NDArray[np.float32]], metrics: Sequence[Metric], num_resamples: int, seed: int
+    counts: Sequence[NDArray[Any]], metrics: Sequence[Metric], num_resamples: int, seed: int
 ) -> NDArray[np.float64]:
     """Every metric of every set of predictions on every resample; all sets share each resample's items.
 
@@ -56,30 +56,65 @@ def resampled_metrics(
     """
     blocks = []
     for weights in draw_weights(len(counts[0]), num_resamples, seed):
-        # Sums of small whole numbers: float32 is exact below 2**24 items.
+        # Sums of small whole numbers: float32 is exact below 2**24. Counts of fractions come in float64.
         sums = [weights @ one for one in counts]
         blocks.append([[metric(one) for one in sums] for metric in metrics])
     return np.concatenate([np.array(block) for block in blocks], axis=-1)
 
 
+def sum_clusters(counts: NDArray[Any], clusters: Sequence[str]) -> NDArray[Any]:
+    """Counts of whole clusters, so that resampling draws clusters: the cluster bootstrap (Field & Welsh 2007).
+
+    Questions on one passage are right and wrong together; drawing them one by one would give an interval too narrow.
+
+    Args:
+        counts: Counts of items, shape [N, K].
+        clusters: Name of the cluster of each of N items.
+
+    Returns:
+        Shape [C, K] for C clusters, in order of first occurrence.
+    """
+    index: dict[str, int] = {}
+    rows = np.array([index.setdefault(name, len(index)) for name in clusters], dtype=np.intp)
+    sums = np.zeros((len(index), counts.shape[1]), dtype=counts.dtype)
+    np.add.at(sums, rows, counts)
+    return sums
+
+
 def percentile_interval(values: NDArray[np.float64], confidence_level: float) -> tuple[float, float]:
-    """The percentile bootstrap interval (Efron & Tibshirani 1993, section 13.3): the central part of the values."""
+    """The percentile bootstrap interval (Efron & Tibshirani 1993, section 13.3): the central part of the values.
+
+    Resamples in which a metric is undefined (NaN) say nothing and are left out.
+    """
     tail = (1 - confidence_level) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
+    low, high = np.quantile(values[~np.isnan(values)], [tail, 1 - tail])
     return float(low), float(high)
 
 
-def bootstrap(
-    counts: NDArray[np.float32], metric: Metric, *, num_resamples: int, confidence_level: float, seed: int
-) -> Estimate:
-    """A metric on N items with the percentile interval over resampled items.
+def bootstrap_all(
+    counts: NDArray[Any], metrics: Mapping[str, Metric], *, num_resamples: int, confidence_level: float, seed: int
+) -> dict[str, Estimate]:
+    """Every metric on N items with the percentile interval over resampled items; all share the resamples.
 
     Args:
         counts: Shape [N, K].
-        metric: Metric of summed counts.
+        metrics: Metrics of summed counts, each defined on these counts.
         num_resamples: Resamples to draw.
         confidence_level: Probability to cover, such as 0.95.
         seed: Seed of the draws.
     """
-    values = resampled_metrics([counts], [metric], num_resamples, seed)[0, 0]
-    return Estimate(float(metric(counts.sum(axis=0))), *percentile_interval(values, confidence_level))
+    values = resampled_metrics([counts], list(metrics.values()), num_resamples, seed)[:, 0]
+    sums = counts.sum(axis=0)
+    return {
+        name: Estimate(float(metric(sums)), *percentile_interval(row, confidence_level))
+        for (name, metric), row in zip(metrics.items(), values, strict=True)
+    }
+
+
+def bootstrap(
+    counts: NDArray[Any], metric: Metric, *, num_resamples: int, confidence_level: float, seed: int
+) -> Estimate:
+    """One metric with its interval; see ``bootstrap_all``."""
+    return bootstrap_all(
+        counts, {"metric": metric}, num_resamples=num_resamples, confidence_level=confidence_level, seed=seed
+    )["metric"]

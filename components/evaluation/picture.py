@@ -1,4 +1,4 @@
-"""The confusion matrix as a picture."""
+"""The confusion matrix as a picture, and the font that has a label's characters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def draw_confusion_matrix(matrix: NDArray[np.int64], labels: Sequence[str], titl
         Whether the labels are written out (false: numbered).
     """
     font = find_font(labels)
-    names = [_shorten(label) for label in labels] if font else [str(index) for index in range(len(labels))]
+    names = [shorten(label) for label in labels] if font else [str(index) for index in range(len(labels))]
     size = float(np.clip(2.2 + 0.55 * len(labels), 4.0, 14.0))
     figure = Figure(figsize=(size, size), dpi=120, layout="constrained")
     axes = figure.subplots()
@@ -54,7 +54,7 @@ def draw_confusion_matrix(matrix: NDArray[np.int64], labels: Sequence[str], titl
 
 def find_font(labels: Sequence[str]) -> FontProperties | None:
     """The default font if it has every character of the labels, else the first installed one that does, else None."""
-    characters = {ord(character) for label in labels for character in _shorten(label)}
+    characters = {ord(character) for label in labels for character in shorten(label)}
     default = FontProperties(family=rcParams["font.family"])
     installed = sorted(fontManager.ttflist, key=lambda entry: (entry.name, entry.fname))
     # matplotlib ships a font of last resort that maps every character, to a box.
@@ -68,7 +68,8 @@ def find_font(labels: Sequence[str]) -> FontProperties | None:
     return None
 
 
-def _shorten(label: str) -> str:
+def shorten(label: str) -> str:
+    """A label that fits beside an axis."""
     return label if len(label) <= MAX_NAME_CHARS else label[: MAX_NAME_CHARS - 1] + "…"
 
 

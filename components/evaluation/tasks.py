@@ -1,107 +1,116 @@
 """How each task is scored, as a record of functions in one table.
 
 Every metric here is a function of sums over items: an item contributes a row of counts, a metric turns the summed row
-into a number. Resampling items is then a matrix product, and the same code serves entity F1 or exact match.
+into a number. Resampling items is then a matrix product, and the same code serves accuracy, entity F1 and exact match.
+A metric is NaN where it is undefined, such as the F1 of unseen entities when there is none; it is then left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Counts = NDArray[np.float32]
+from components.evaluation import ner, question_answering
+from components.evaluation.classification import accuracy, describe_labels, label_counts, macro_f1
+from components.evaluation.data import read_train_entities
+from components.evaluation.picture import draw_confusion_matrix
+from components.evaluation.reference import Reference
+from components.evaluation.score_pictures import draw_answers, draw_entities
+from components.examples import Example, Question, TaskName
+from components.text.sentences import Language
+
+Metric = Callable[[NDArray[Any]], NDArray[np.float64]]
+Details = dict[str, Any]
+
+
+def _none(*_: Any) -> list[str]:
+    return []
 
 
 @dataclass(frozen=True)
 class ScoredTask:
-    """One task's scoring."""
+    """One task's scoring; gold items are the task's examples, predictions what ``read_matched`` gives for it."""
 
-    item_counts: Callable[[Sequence[str], Sequence[str], Sequence[str]], Counts]
-    """Gold, predictions and label names of N items to their counts, shape [N, K]."""
-    metrics: dict[str, Callable[[NDArray[Any]], NDArray[np.float64]]]
+    count: Callable[[Sequence[Any], Sequence[Any], Reference], NDArray[Any]]
+    """Gold items, predictions and reference to counts of each of N items, shape [N, K]."""
+    metrics: dict[str, Metric]
     """By name: summed counts, shape [..., K], to metric values, shape [...]."""
-    describe: Callable[[Sequence[str], Sequence[str], Sequence[str]], dict[str, Any]]
-    """Gold, predictions and label names to details for ``scores.json``."""
+    describe: Callable[[Sequence[Any], Sequence[Any], Reference, NDArray[Any]], Details]
+    """Gold items, predictions, reference and what ``count`` gave for them to details for ``scores.json``."""
+    picture: str
+    """Name of the picture."""
+    draw: Callable[[Details, Reference, str, Path], bool]
+    """Details, reference, title and file; whether names are written out in the picture."""
+    gold_names: Callable[[Sequence[Any]], list[str]] = _none
+    """The label or entity type of everything that gold labels."""
+    predicted_names: Callable[[Sequence[Any]], list[str]] = _none
+    """The labels or entity types that are predicted."""
+    facts: Callable[[Sequence[Any], Sequence[Any]], dict[str, float]] = lambda items, predicted: {}
+    """Counts of gold items and predictions, as metrics."""
+    scoring: Callable[[Language], dict[str, str]] = lambda language: {}
+    """Scheme, mode or definition by metric, stated beside the score."""
+    read_seen: Callable[[Path], frozenset[tuple[str, str]]] | None = None
+    """Reads what training saw from the data set, for ``seen_metrics``."""
+    seen_metrics: frozenset[str] = frozenset()
+    """Metrics that need to know it."""
+    cluster: Callable[[Any], str] | None = None
+    """What an item shares with the items it is not independent of; such items are resampled together."""
 
 
-def label_counts(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) -> Counts:
-    """For each item one-hot rows of its gold label, its predicted label, and the label if both agree.
-
-    Returns:
-        Shape [N, 3 · C] for C labels: gold, predicted and true-positive counts per label.
-    """
-    rows, gold_index, predicted_index = _indices(gold, predicted, labels)
-    num_labels = len(labels)
-    counts = np.zeros((len(rows), 3 * num_labels), dtype=np.float32)
-    counts[rows, gold_index] = 1
-    counts[rows, num_labels + predicted_index] = 1
-    agree = gold_index == predicted_index
-    counts[rows[agree], 2 * num_labels + gold_index[agree]] = 1
-    return counts
+def _label_counts(items: Sequence[Example], predicted: Sequence[str], reference: Reference) -> NDArray[Any]:
+    return label_counts([item.label for item in items], predicted, reference.labels)
 
 
-def accuracy(sums: NDArray[Any]) -> NDArray[np.float64]:
-    """Share of items whose label is right."""
-    gold, _, true_positives = _split(sums)
-    return np.asarray(true_positives.sum(axis=-1) / gold.sum(axis=-1), dtype=np.float64)
+def _describe_labels(
+    items: Sequence[Example], predicted: Sequence[str], reference: Reference, counts: NDArray[Any]
+) -> Details:
+    return describe_labels([item.label for item in items], predicted, reference.labels)
 
 
-def macro_f1(sums: NDArray[Any]) -> NDArray[np.float64]:
-    """Unweighted mean of F1 over the labels that occur in gold or predictions (scikit-learn's definition).
-
-    This is the mean of per-label F1, not F1 of mean precision and mean recall, which can differ widely
-    (Opitz & Burst 2019).
-    """
-    gold, predicted, true_positives = _split(sums)
-    total = gold + predicted
-    present = total > 0
-    f1 = np.divide(2 * true_positives, total, out=np.zeros(total.shape), where=present)
-    return np.asarray(f1.sum(axis=-1) / present.sum(axis=-1), dtype=np.float64)
+def _draw_labels(details: Details, reference: Reference, title: str, path: Path) -> bool:
+    return draw_confusion_matrix(np.array(details["confusion_matrix"]), reference.labels, title, path)
 
 
-def describe_labels(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
-    """Precision, recall, F1 and support per label, and the confusion matrix (rows gold, columns predicted)."""
-    _, gold_index, predicted_index = _indices(gold, predicted, labels)
-    matrix = np.zeros((len(labels), len(labels)), dtype=np.int64)
-    np.add.at(matrix, (gold_index, predicted_index), 1)
-    support, chosen, right = matrix.sum(axis=1), matrix.sum(axis=0), matrix.diagonal()
-    per_class = [
-        {
-            "label": label,
-            "precision": _ratio(right[index], chosen[index]),
-            "recall": _ratio(right[index], support[index]),
-            "f1": _ratio(2 * right[index], chosen[index] + support[index]),
-            "support": int(support[index]),
-        }
-        for index, label in enumerate(labels)
-    ]
-    return {"per_class": per_class, "confusion_matrix": matrix.tolist()}
+def _passage(item: Question) -> str:
+    return item.text
 
 
-def _indices(
-    gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    index = {label: position for position, label in enumerate(labels)}
-    return (
-        np.arange(len(gold)),
-        np.array([index[label] for label in gold], dtype=np.intp),
-        np.array([index[label] for label in predicted], dtype=np.intp),
-    )
-
-
-def _split(sums: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    gold, predicted, true_positives = np.split(np.asarray(sums, dtype=np.float64), 3, axis=-1)
-    return gold, predicted, true_positives
-
-
-def _ratio(part: Any, whole: Any) -> float:
-    return float(part / whole) if whole else 0.0
-
-
-TASKS: dict[str, ScoredTask] = {
-    "classification": ScoredTask(label_counts, {"accuracy": accuracy, "macro_f1": macro_f1}, describe_labels),
+TASKS: dict[TaskName, ScoredTask] = {
+    "classification": ScoredTask(
+        count=_label_counts,
+        metrics={"accuracy": accuracy, "macro_f1": macro_f1},
+        describe=_describe_labels,
+        picture="confusion_matrix.png",
+        draw=_draw_labels,
+        gold_names=lambda items: [item.label for item in items],
+        predicted_names=lambda predicted: sorted({*predicted}),
+    ),
+    "ner": ScoredTask(
+        count=ner.entity_counts,
+        metrics=ner.METRICS,
+        describe=ner.describe_entities,
+        picture="scores.png",
+        draw=draw_entities,
+        gold_names=ner.gold_types,
+        predicted_names=ner.predicted_types,
+        facts=ner.entity_facts,
+        scoring=lambda language: ner.SCORING,
+        read_seen=read_train_entities,
+        seen_metrics=frozenset({"entity_f1_seen", "entity_f1_unseen"}),
+    ),
+    "question_answering": ScoredTask(
+        count=question_answering.answer_counts,
+        metrics=question_answering.METRICS,
+        describe=question_answering.describe_answers,
+        picture="scores.png",
+        draw=draw_answers,
+        facts=question_answering.answer_facts,
+        scoring=lambda language: dict.fromkeys(question_answering.METRICS, question_answering.DEFINITIONS[language]),
+        cluster=_passage,
+    ),
 }

@@ -1,4 +1,4 @@
-"""The families of encoders that can be fine-tuned, in one table.
+"""The families of encoders that can be fine-tuned, and what each can learn, in one table.
 
 Everything that differs between families is in their records; the stage and the prediction code never ask which family
 they hold.
@@ -6,35 +6,39 @@ they hold.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import safe_open
-from torch import Tensor, nn
-
-from components.artifacts import MANIFEST
 from components.encoders.bag_of_words import load_bag_of_words
-from components.encoders.recurrent import load_recurrent, save_recurrent
 from components.encoders.static import load_word_vectors
-from components.finetuning.fitting import Family, FittingInputs, WeightReport
+from components.errors import ConfigError
+from components.finetuning.config import ClassificationConfig, NerConfig, QuestionAnsweringConfig
+from components.finetuning.encoders import load_bert_encoder, load_recurrent_encoder, load_vector_encoder
+from components.finetuning.fitting import Family, Learner
 from components.finetuning.linear import LinearFamily, fit_linear, restore_linear
-from components.finetuning.model import States, TaskModel
-from components.finetuning.neural import LoadedEncoder, NeuralFamily, fit_neural, restore_neural
+from components.finetuning.linear_spans import fit_spans, restore_spans
+from components.finetuning.linear_tokens import fit_tokens, restore_tokens
+from components.finetuning.neural import NeuralFamily, NeuralLearner, fit_neural, restore_neural
+from components.finetuning.saving import (
+    copy_encoder,
+    save_bert_classifier,
+    save_bert_reader,
+    save_bert_tagger,
+    save_recurrent_model,
+)
+from components.finetuning.span_reader import make_attentive_reader, make_joint_reader
+from components.finetuning.tag_reader import make_tag_reader
+from components.finetuning.text_reader import make_text_reader
 from components.formats import EncoderFamily
-from components.text.vocabulary import PAD_ID, UNK_ID
 
-RECURRENT_LEARNING_RATE = 2e-3
+READER_LEARNING_RATE = 2e-3
+"""For everything that starts from fresh weights: recurrent encoders and the readers over word vectors."""
 BERT_LEARNING_RATE = 2e-5
 """At width 768; Devlin et al. (2019, appendix A.3) search 2e-5 to 5e-5."""
 MAX_BERT_LEARNING_RATE = 3e-4
 """The largest that Turc et al. (2019) use to fine-tune the small BERT models."""
-
-
-# --- linear families -------------------------------------------------------------------------------------------------
 
 
 def load_bag_features(folder: Path) -> tuple[Callable[[Sequence[str]], Any], int]:
@@ -49,134 +53,96 @@ def load_vector_features(folder: Path) -> tuple[Callable[[Sequence[str]], Any], 
     return vectors.transform, vectors.num_parameters
 
 
-# --- recurrent -------------------------------------------------------------------------------------------------------
-
-
-def load_recurrent_encoder(folder: Path) -> LoadedEncoder:
-    """A recurrent encoder; a text without words is read as one unknown word."""
-    encoder = load_recurrent(folder)
-    with safe_open(folder / "model.safetensors", framework="pt") as stored:
-        saved, wanted = set(stored.keys()), set(encoder.state_dict())
-    report = WeightReport(
-        tuple(sorted(saved & wanted)), tuple(sorted(wanted - saved)), tuple(sorted(saved - wanted))
-    )  # fmt: skip
-    return LoadedEncoder(
-        module=encoder,
-        encode=lambda texts: [encoder.encode(text) for text in texts],
-        report=report,
-        hidden_size=encoder.output_size,
-        pad_id=PAD_ID,
-        empty=(UNK_ID,),
-    )
-
-
-def recurrent_states(module: nn.Module, input_ids_BL: Tensor, lengths_B: Tensor) -> States:
-    """States of every word, and the last state of each direction."""
-    output = module(input_ids_BL, lengths_B)
-    return States(output.hidden_BLH, output.last_BH)
-
-
-def save_recurrent_model(model: TaskModel, inputs: FittingInputs, pooling: str) -> None:
-    """Write the fine-tuned recurrent encoder."""
-    save_recurrent(model.encoder, inputs.model_dir)  # type: ignore[arg-type]
-
-
-# --- BERT ------------------------------------------------------------------------------------------------------------
-
-
-def load_bert_encoder(folder: Path) -> LoadedEncoder:
-    """A BERT encoder with its WordPiece tokenizer; special-token strings in a text are read as plain text."""
-    # Imported here: transformers costs a second that the other families need not pay.
-    from components.encoders.transformer import load_transformer
-
-    loaded = load_transformer(folder)
-    tokenizer = loaded.tokenizer
-
-    def encode(texts: Sequence[str]) -> list[list[int]]:
-        options = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
-        ids: list[list[int]] = tokenizer(list(texts), return_attention_mask=False, **options)["input_ids"]
-        return ids
-
-    return LoadedEncoder(
-        module=loaded.model,
-        encode=encode,
-        report=WeightReport(*map(tuple, (loaded.report.loaded, loaded.report.missing, loaded.report.unexpected))),
-        hidden_size=loaded.model.config.hidden_size,
-        pad_id=tokenizer.pad_token_id,
-        prefix=(tokenizer.cls_token_id,),
-        suffix=(tokenizer.sep_token_id,),
-        max_length=loaded.model.config.max_position_embeddings,
-    )
-
-
-def bert_states(module: nn.Module, input_ids_BL: Tensor, lengths_B: Tensor) -> States:
-    """Last hidden states, and the pooled [CLS] (dense layer and tanh, trained by next-sentence prediction)."""
-    positions = torch.arange(input_ids_BL.shape[1], device=input_ids_BL.device)
-    output = module(input_ids=input_ids_BL, attention_mask=(positions < lengths_B[:, None]).long())
-    return States(output.last_hidden_state, output.pooler_output)
-
-
-def save_bert_model(model: TaskModel, inputs: FittingInputs, pooling: str) -> None:
-    """Write encoder and tokenizer; with [CLS] pooling as a checkpoint that transformers loads as a classifier.
-
-    ``AutoModelForSequenceClassification.from_pretrained(model_dir)`` then gives the same logits: its ``classifier`` is
-    a copy of the head. Other poolings have no counterpart there, so the encoder alone is written.
-    """
-    from transformers import BertForSequenceClassification
-
-    skipped = shutil.ignore_patterns(MANIFEST, "*.safetensors")
-    shutil.copytree(inputs.encoder, inputs.model_dir, dirs_exist_ok=True, ignore=skipped)
-    encoder: Any = model.encoder
-    if pooling != "cls":
-        encoder.save_pretrained(inputs.model_dir)
-        return
-    names = dict(enumerate(inputs.data.labels))
-    config = type(encoder.config).from_dict(
-        {**encoder.config.to_dict(), "id2label": names, "label2id": {name: index for index, name in names.items()}}
-    )
-    classifier = BertForSequenceClassification(config)
-    classifier.bert.load_state_dict(encoder.state_dict())
-    classifier.classifier.load_state_dict(model.head[-1].state_dict())  # type: ignore[index]
-    classifier.save_pretrained(inputs.model_dir)
-
-
 def bert_learning_rate(hidden_size: int) -> float:
     """Inverse to the squared width, as narrow models need larger steps, up to a limit."""
     return min(MAX_BERT_LEARNING_RATE, BERT_LEARNING_RATE * (768 / hidden_size) ** 2)
 
 
+# --- what a reader is rebuilt with -----------------------------------------------------------------------------------
+
+
+def text_settings(family: NeuralFamily, config: ClassificationConfig) -> dict[str, Any]:
+    """Facts of a text reader.
+
+    Raises:
+        ConfigError: The family has no such pooling.
+    """
+    pooling = family.poolings[0] if config.pooling == "auto" else config.pooling
+    if pooling not in family.poolings:
+        raise ConfigError(f"pooling {pooling!r} is not one of this encoder's: auto, {', '.join(family.poolings)}")
+    return {"pooling": pooling, "max_seq_length": config.max_seq_length}
+
+
+def tag_settings(family: NeuralFamily, config: NerConfig) -> dict[str, Any]:
+    """Facts of a reader without a CRF.
+
+    Raises:
+        ConfigError: A CRF is asked for.
+    """
+    if config.crf:
+        raise ConfigError("crf: true goes with recurrent encoders only: set crf: false")
+    return tag_settings_with_crf(family, config)
+
+
+def tag_settings_with_crf(family: NeuralFamily, config: NerConfig) -> dict[str, Any]:
+    """Facts of a reader that may have a CRF."""
+    return {"crf": config.crf, "max_seq_length": config.max_seq_length, "window_overlap": config.overlap}
+
+
+def span_settings(family: NeuralFamily, config: QuestionAnsweringConfig) -> dict[str, Any]:
+    """Facts of a reader of questions and passages."""
+    return {
+        "max_seq_length": config.max_seq_length,
+        "max_question_length": config.question_limit,
+        "doc_stride": config.overlap,
+    }
+
+
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
-def _linear(record: LinearFamily) -> Family:
-    return Family(partial(fit_linear, record), partial(restore_linear, record))
+def _linear(record: LinearFamily) -> Learner:
+    return Learner(partial(fit_linear, record), partial(restore_linear, record))
 
 
-def _neural(record: NeuralFamily) -> Family:
-    return Family(partial(fit_neural, record), partial(restore_neural, record))
+def _neural(family: NeuralFamily, settings: Any, make_reader: Any, save: Any) -> Learner:
+    record = NeuralLearner(family, settings, make_reader, save)
+    return Learner(partial(fit_neural, record), partial(restore_neural, record))
 
+
+VECTORS = NeuralFamily(load_vector_encoder, (), lambda hidden_size: READER_LEARNING_RATE, num_epochs=10)
+RECURRENT = NeuralFamily(
+    load_recurrent_encoder, ("max", "last", "mean"), lambda hidden_size: READER_LEARNING_RATE, num_epochs=10
+)
+BERT = NeuralFamily(load_bert_encoder, ("cls", "mean", "max"), bert_learning_rate, num_epochs=8)
 
 FAMILIES: dict[EncoderFamily, Family] = {
-    "bag_of_words": _linear(LinearFamily(load_bag_features, ("vocabulary", "weights"), standardize=False)),
-    "word2vec": _linear(LinearFamily(load_vector_features, ("vectors",), standardize=True)),
-    "recurrent": _neural(
-        NeuralFamily(
-            load=load_recurrent_encoder,
-            states=recurrent_states,
-            save=save_recurrent_model,
-            poolings=("max", "last", "mean"),
-            learning_rate=lambda hidden_size: RECURRENT_LEARNING_RATE,
-            num_epochs=10,
-        )
+    "bag_of_words": Family(
+        {
+            "classification": _linear(LinearFamily(load_bag_features, ("vocabulary", "weights"), standardize=False)),
+            "ner": Learner(fit_tokens, restore_tokens),
+            "question_answering": Learner(fit_spans, restore_spans),
+        }
     ),
-    "bert": _neural(
-        NeuralFamily(
-            load=load_bert_encoder,
-            states=bert_states,
-            save=save_bert_model,
-            poolings=("cls", "mean", "max"),
-            learning_rate=bert_learning_rate,
-            num_epochs=8,
-        )
+    "word2vec": Family(
+        {
+            "classification": _linear(LinearFamily(load_vector_features, ("vectors",), standardize=True)),
+            "ner": _neural(VECTORS, tag_settings, make_tag_reader, copy_encoder),
+            "question_answering": _neural(VECTORS, span_settings, make_attentive_reader, copy_encoder),
+        }
+    ),
+    "recurrent": Family(
+        {
+            "classification": _neural(RECURRENT, text_settings, make_text_reader, save_recurrent_model),
+            "ner": _neural(RECURRENT, tag_settings_with_crf, make_tag_reader, save_recurrent_model),
+            "question_answering": _neural(RECURRENT, span_settings, make_attentive_reader, save_recurrent_model),
+        }
+    ),
+    "bert": Family(
+        {
+            "classification": _neural(BERT, text_settings, make_text_reader, save_bert_classifier),
+            "ner": _neural(BERT, tag_settings, make_tag_reader, save_bert_tagger),
+            "question_answering": _neural(BERT, span_settings, make_joint_reader, save_bert_reader),
+        }
     ),
 }

@@ -1,19 +1,22 @@
-"""What fitting a model gives, whatever the family, and the check that its pretrained weights are really in it."""
+"""What fitting a model takes and gives, whatever the family and the task.
+
+A family has a ``Learner`` for every task it can do. ``fit`` writes a model into ``model_dir``; ``restore`` gives the
+function that maps examples to the task's outputs (``outputs.py``). Texts of classification examples are normalised
+already; NER and question answering keep the original text, and a learner reads it through ``PieceEncoder``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from components.contract import LogMetrics
 from components.errors import TrainingError
+from components.examples import TaskName
 from components.finetuning.config import FinetuningConfig
-from components.finetuning.data import TaskData
+from components.finetuning.data import TaskData, blocks
 from components.finetuning.tasks import Task
 from components.formats import write_json
 
@@ -33,18 +36,43 @@ class WeightReport:
     """In the artifact, not in the model: unused."""
 
 
+ScoreInputs = Callable[[Sequence[Any]], Any]
+"""N examples of the task, gold or not, to its outputs: classification an array [N, num_labels] (float64), NER N
+``TokenScores``, question answering N ``SpanScores``. An example's output does not depend on the other examples."""
+
+
 @dataclass(frozen=True)
 class FittingInputs:
-    """Everything a family needs to fit itself."""
+    """Everything a learner needs to fit itself."""
 
     encoder: Path
-    data: TaskData
+    data: TaskData[Any]
     task: Task
     config: FinetuningConfig
+    """The task's own settings: ``ClassificationConfig``, ``NerConfig`` or ``QuestionAnsweringConfig``."""
     model_dir: Path
     """Where to write the encoder's files and the head."""
     checkpoint_dir: Path | None
     log_metrics: LogMetrics
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What ``task.json`` will say before the learner adds its own facts."""
+        return {"task": self.config.task, "labels": self.data.labels, **self.data.facts}
+
+    def validate(self, score_inputs: ScoreInputs) -> dict[str, float]:
+        """Validation metrics of a model; for question answering after tuning the no-answer threshold."""
+        return self.score_validation(
+            prediction
+            for block in blocks(self.data.validation, self.task.block_size)
+            for prediction in self.task.decode(block, score_inputs(block), self.facts)
+        )
+
+    def score_validation(self, predictions: Iterator[Any]) -> dict[str, float]:
+        """Validation metrics of untuned predictions, in the order of the validation examples."""
+        examples = self.data.validation
+        facts, tuned = self.task.tune(examples, list(predictions), self.facts)
+        return self.task.score(examples, tuned, facts)
 
 
 @dataclass(frozen=True)
@@ -57,20 +85,26 @@ class Fitted:
     facts: dict[str, Any] = field(default_factory=dict)
     """What ``restore`` must know beside the files, as JSON values."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """The family's own metrics, such as ``best_epoch``."""
+    """The learner's own metrics, such as ``best_epoch``."""
+    unused: dict[str, list[str]] = field(default_factory=dict)
+    """Ids of training examples that could not be learned from, by reason."""
 
 
-ScoreTexts = Callable[[Sequence[str]], NDArray[np.float64]]
-"""N texts to head outputs, shape [N, num_labels]; a text's row does not depend on the other texts."""
+@dataclass(frozen=True)
+class Learner:
+    """How one family learns one task."""
+
+    fit: Callable[[FittingInputs], Fitted]
+    restore: Callable[[Path, Mapping[str, Any], Task, int], ScoreInputs]
+    """Model folder, its ``task.json``, the task and the batch size to the function that scores examples. The recipe of
+    the training texts is ``read_normalization(model_dir)``."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """One family of encoders."""
+    """One family of encoders: what it can learn."""
 
-    fit: Callable[[FittingInputs], Fitted]
-    restore: Callable[[Path, Mapping[str, Any], Task, int], ScoreTexts]
-    """Model folder, its ``task.json``, the task and the batch size to the function that scores texts."""
+    learners: Mapping[TaskName, Learner]
 
 
 def write_load_report(path: Path, family: str, report: WeightReport) -> None:

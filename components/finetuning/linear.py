@@ -1,10 +1,13 @@
-"""Logistic regression over fixed features: the head of the bag-of-words and word-vector rungs.
+"""Logistic regression over fixed features: the classifier of the bag-of-words and word-vector rungs.
 
-The features need no gradient, so that a convex solver replaces training steps: same data, same weights, no seed.
+The features need no gradient, so that a convex solver replaces training steps: same data, same weights, no seed. A pair
+of texts with features a and b is [a; b; |a - b|; a * b]: each side, where they differ and what they share (Mou et al.
+2016, section 3.2; Conneau et al. 2017, section 3.1).
 """
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,13 +18,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 
 from components.artifacts import MANIFEST
 from components.errors import TrainingError
 from components.examples import Example
-from components.finetuning.fitting import HEAD, Fitted, FittingInputs, ScoreTexts, WeightReport
+from components.finetuning.classification import encode_labels
+from components.finetuning.fitting import HEAD, Fitted, FittingInputs, ScoreInputs, WeightReport
 from components.finetuning.tasks import Task
 
 C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -74,21 +78,21 @@ def fit_linear(family: LinearFamily, inputs: FittingInputs) -> Fitted:
     """
     started = time.perf_counter()
     transform, num_encoder_parameters = family.load(inputs.encoder)
-    train = _features(transform, inputs.data.train)
+    train = pair_features(transform, inputs.data.train)
     num_unknown = _check_known(inputs, train)
-    targets = inputs.task.encode(inputs.data.train, inputs.data.labels)
+    targets = encode_labels(inputs.data.train, inputs.data.labels)
     shift, scale = _scaling(train) if family.standardize else (np.zeros(train.shape[1]), np.ones(train.shape[1]))
-    validation = _features(transform, inputs.data.validation)
+    validation = pair_features(transform, inputs.data.validation)
     best: tuple[float, float, LinearHead] | None = None
     for C in C_GRID if inputs.config.C is None else (inputs.config.C,):
         head = _fit_head(train, targets, len(inputs.data.labels), C, shift, scale)
-        score = _validation_score(inputs, head, validation)
+        score = validation_score(inputs, head.logits(validation))
         if best is None or score > best[0]:
             best = (score, C, head)
     assert best is not None
     _, C, head = best
     seconds = time.perf_counter() - started
-    shutil.copytree(inputs.encoder, inputs.model_dir, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
+    copy_encoder(inputs)
     save_file({"weight": head.weight, "bias": head.bias}, inputs.model_dir / HEAD)
     return Fitted(
         WeightReport(loaded=family.tensors),
@@ -102,16 +106,38 @@ def fit_linear(family: LinearFamily, inputs: FittingInputs) -> Fitted:
 
 def restore_linear(
     family: LinearFamily, model_dir: Path, facts: Mapping[str, Any], task: Task, batch_size: int
-) -> ScoreTexts:
+) -> ScoreInputs:
     """The scoring function of a saved linear model."""
     transform, _ = family.load(model_dir)
     tensors = load_file(model_dir / HEAD)
     head = LinearHead(tensors["weight"], tensors["bias"])
-    return lambda texts: head.logits(csr_matrix(transform(texts), dtype=np.float64))
+    return lambda examples: head.logits(pair_features(transform, examples))
 
 
-def _features(transform: Callable[[Sequence[str]], Any], examples: Sequence[Example]) -> Features:
-    return csr_matrix(transform([example.text for example in examples]), dtype=np.float64)
+def copy_encoder(inputs: FittingInputs) -> None:
+    """Copy the encoder's files into the model folder, whose task adds its own."""
+    shutil.copytree(inputs.encoder, inputs.model_dir, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
+
+
+def validation_score(inputs: FittingInputs, outputs: Any) -> float:
+    """The score that decides between models, from the outputs of all validation examples in order."""
+    blocks = (outputs[start : start + inputs.task.block_size] for start in itertools.count(0, inputs.task.block_size))
+    return inputs.validate(lambda examples: next(blocks))[inputs.config.best_epoch_metric]
+
+
+def pair_features(transform: Callable[[Sequence[str]], Any], examples: Sequence[Example]) -> Features:
+    """Features of N texts, shape [N, F], or of N pairs of texts, shape [N, 4F].
+
+    Args:
+        transform: N texts to their features, shape [N, F], sparse or dense.
+        examples: All single texts or all pairs.
+    """
+    first = csr_matrix(transform([example.text for example in examples]), dtype=np.float64)
+    seconds = [example.text_pair for example in examples if example.text_pair is not None]
+    if not seconds:
+        return first
+    second = csr_matrix(transform(seconds), dtype=np.float64)
+    return csr_matrix(hstack([first, second, abs(first - second), first.multiply(second)], format="csr"))
 
 
 def _check_known(inputs: FittingInputs, features: Features) -> int:
@@ -142,17 +168,18 @@ def _fit_head(
     """Fit on (features - shift) / scale, then fold the scaling into weight and bias."""
     unscaled = not shift.any() and (scale == 1).all()
     scaled = features if unscaled else (features.toarray() - shift) / scale
-    fitted = LogisticRegression(C=C, max_iter=MAX_ITERATIONS, tol=1e-6).fit(scaled, targets)
+    head = head_of(LogisticRegression(C=C, max_iter=MAX_ITERATIONS, tol=1e-6).fit(scaled, targets), num_labels)
+    weight = head.weight / scale
+    return LinearHead(weight, head.bias - weight @ shift)
+
+
+def head_of(fitted: LogisticRegression, num_labels: int) -> LinearHead:
+    """The weights of a fitted model as one row a label, labels absent from training included."""
     # With two classes scikit-learn keeps one row: the log-odds of the second class over the first.
-    rows = np.vstack([np.zeros_like(fitted.coef_), fitted.coef_]) if len(fitted.classes_) == 2 else fitted.coef_
-    intercepts = np.concatenate([[0.0], fitted.intercept_]) if len(fitted.classes_) == 2 else fitted.intercept_
-    weight, bias = np.zeros((num_labels, features.shape[1])), np.full(num_labels, ABSENT_LABEL_BIAS)
-    weight[fitted.classes_] = rows / scale
-    bias[fitted.classes_] = intercepts - weight[fitted.classes_] @ shift
+    two = len(fitted.classes_) == 2
+    rows = np.vstack([np.zeros_like(fitted.coef_), fitted.coef_]) if two else fitted.coef_
+    intercepts = np.concatenate([[0.0], fitted.intercept_]) if two else fitted.intercept_
+    weight, bias = np.zeros((num_labels, rows.shape[1])), np.full(num_labels, ABSENT_LABEL_BIAS)
+    weight[fitted.classes_] = rows
+    bias[fitted.classes_] = intercepts
     return LinearHead(weight, bias)
-
-
-def _validation_score(inputs: FittingInputs, head: LinearHead, features: Features) -> float:
-    examples, labels = inputs.data.validation, inputs.data.labels
-    predictions = inputs.task.decode([example.id for example in examples], head.logits(features), labels)
-    return inputs.task.score(examples, predictions)[inputs.config.best_epoch_metric]

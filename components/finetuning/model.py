@@ -1,17 +1,17 @@
-"""A task model: encoder, pooling, head.
+"""What every task model is made of: an encoder's states, pooling, the linear head, dropout and freezing.
 
-Legend of shape suffixes: B texts in a batch, L tokens of the longest text in it, H hidden size, C head outputs.
+Legend of shape suffixes: B rows of a batch, L tokens of the longest, H hidden size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+
+from components.finetuning.rows import Batch
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,22 @@ class States:
     """The encoder's own vector of the whole text: BERT's pooled [CLS], the last state of a recurrent encoder."""
 
 
+Encode = Callable[[nn.Module, Tensor, Tensor, Tensor | None], States]
+"""Module, input_ids_BL (padded on the right), lengths_B (at least 1) and token_type_ids_BL, where there are two texts
+in a row, to states."""
 Pool = Callable[[States, Tensor], Tensor]
 """States and mask_BL (true at tokens, false at padding) to one vector per text, shape [B, H]."""
+
+
+class TaskModel(nn.Module):
+    """An encoder with a task's head; parameters below ``encoder.`` are the pretrained ones."""
+
+    encoder: nn.Module
+    head: nn.Module
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean loss of a batch in nats, from its outputs and targets."""
+        raise NotImplementedError
 
 
 def summary_pool(states: States, mask_BL: Tensor) -> Tensor:
@@ -45,73 +59,21 @@ def max_pool(states: States, mask_BL: Tensor) -> Tensor:
 
 
 POOLS: dict[str, Pool] = {"cls": summary_pool, "last": summary_pool, "mean": mean_pool, "max": max_pool}
+INITIALIZER_RANGE = 0.02
+"""Standard deviation of a fresh head's weights, as in BERT (Devlin et al. 2019)."""
 
 
-class TaskModel(nn.Module):
-    """An encoder with a task's head on the pooled vector of a text."""
-
-    def __init__(
-        self, encoder: nn.Module, states: Callable[[nn.Module, Tensor, Tensor], States], pool: Pool, head: nn.Module
-    ) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.head = head
-        self._states = states
-        self._pool = pool
-
-    def forward(self, input_ids_BL: Tensor, lengths_B: Tensor) -> Tensor:
-        """Head outputs of a batch.
-
-        Args:
-            input_ids_BL: Token ids, int64, padded on the right.
-            lengths_B: Tokens of each text, int64, at least 1.
-
-        Returns:
-            Shape [B, C]; padding and the other texts of the batch have no part in a text's row.
-        """
-        mask_BL = torch.arange(input_ids_BL.shape[1], device=input_ids_BL.device) < lengths_B[:, None]
-        output: Tensor = self.head(self._pool(self._states(self.encoder, input_ids_BL, lengths_B), mask_BL))
-        return output
+def make_linear_head(hidden_size: int, num_outputs: int, dropout: float) -> nn.Sequential:
+    """Dropout and one linear layer (Devlin et al. 2019, sections 4.1 to 4.3)."""
+    linear = nn.Linear(hidden_size, num_outputs)
+    nn.init.normal_(linear.weight, std=INITIALIZER_RANGE)
+    nn.init.zeros_(linear.bias)
+    return nn.Sequential(nn.Dropout(dropout), linear)
 
 
-def pad_batch(rows: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Token ids of a batch, shape [B, L], padded on the right, and the lengths, shape [B]; both int64."""
-    lengths = [len(row) for row in rows]
-    input_ids = np.full((len(rows), max(lengths)), pad_id, dtype=np.int64)
-    for number, row in enumerate(rows):
-        input_ids[number, : len(row)] = row
-    return torch.from_numpy(input_ids).to(device), torch.tensor(lengths, device=device)
-
-
-@torch.inference_mode()
-def score_rows(model: TaskModel, rows: Sequence[Sequence[int]], pad_id: int, batch_size: int) -> NDArray[np.float64]:
-    """Head outputs of token id rows in float32 arithmetic, without dropout.
-
-    Rows go through the model sorted by length and content, so that little is padding and the order they come in
-    changes not one bit. Which rows come along can change the last bits of a float32 (a matrix product of another
-    shape adds up in another order), which is why bfloat16, with 16 fewer bits, is not used here.
-
-    Args:
-        model: Model on its device; its training mode is restored.
-        rows: N lists of token ids, none empty.
-        pad_id: Id to pad with.
-        batch_size: Rows per forward pass.
-
-    Returns:
-        Shape [N, C].
-    """
-    device = next(model.parameters()).device
-    order = sorted(range(len(rows)), key=lambda number: (len(rows[number]), rows[number]))
-    outputs: NDArray[np.float64] | None = None
-    was_training = model.training
-    model.eval()
-    for start in range(0, len(order), batch_size):
-        chosen = order[start : start + batch_size]
-        scores = model(*pad_batch([rows[number] for number in chosen], pad_id, device)).double().cpu().numpy()
-        outputs = np.empty((len(rows), *scores.shape[1:])) if outputs is None else outputs
-        outputs[chosen] = scores
-    model.train(was_training)
-    return np.empty((0, 0)) if outputs is None else outputs
+def gather_positions(values_BLH: Tensor, positions_BW: Tensor) -> Tensor:
+    """The vectors at some positions of each row, shape [B, W, H]."""
+    return torch.gather(values_BLH, 1, positions_BW[..., None].expand(-1, -1, values_BLH.shape[-1]))
 
 
 def set_hidden_dropout(encoder: nn.Module, dropout: float) -> None:

@@ -1,73 +1,35 @@
-"""Gradient training of a head and the encoder below it: the recurrent and BERT rungs."""
+"""Gradient training of a head and the encoder below it: every task of the recurrent and BERT rungs, and the readers
+over word vectors."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from safetensors.torch import load_model, save_file
-from torch import Tensor, nn
+from safetensors.torch import load_model, save_model
 
-from components.errors import ConfigError
-from components.examples import Example
-from components.finetuning.best_epoch import BestEpoch
+from components.errors import ConfigError, InputError
 from components.finetuning.config import FinetuningConfig
-from components.finetuning.data import grouped_batches
-from components.finetuning.fitting import HEAD, Fitted, FittingInputs, ScoreTexts, WeightReport, check_loaded
-from components.finetuning.model import POOLS, States, TaskModel, freeze, pad_batch, score_rows, set_hidden_dropout
-from components.finetuning.tasks import Task
-from components.training import (
-    StepLoss,
-    TrainingSettings,
-    autocast,
-    choose_device,
-    choose_precision,
-    seed_everything,
-    train,
-)
-
-CHECKPOINT_STEPS = 200
-"""Checkpoints are at least this many steps apart, and always at the end of an epoch."""
-
-
-@dataclass(frozen=True)
-class LoadedEncoder:
-    """An encoder module with its way from text to token ids."""
-
-    module: nn.Module
-    encode: Callable[[Sequence[str]], list[list[int]]]
-    """Texts to token ids without special tokens, not cut."""
-    report: WeightReport
-    hidden_size: int
-    """Size of the text's vector."""
-    pad_id: int
-    prefix: tuple[int, ...] = ()
-    """Ids before every text."""
-    suffix: tuple[int, ...] = ()
-    """Ids after every text."""
-    empty: tuple[int, ...] = ()
-    """Ids that stand for a text without tokens."""
-    max_length: int | None = None
-    """Most tokens the encoder can take, special ones included."""
+from components.finetuning.data import blocks, read_normalization
+from components.finetuning.encoders import LoadedEncoder
+from components.finetuning.fitting import HEAD, Fitted, FittingInputs, ScoreInputs, check_loaded
+from components.finetuning.forward import score_examples
+from components.finetuning.loop import Block, train_reader
+from components.finetuning.model import TaskModel, freeze, set_hidden_dropout
+from components.finetuning.readers import Reader, ReaderInputs
+from components.finetuning.rows import Rows
+from components.finetuning.tasks import Facts, Task
+from components.training import choose_device, seed_everything
 
 
 @dataclass(frozen=True)
 class NeuralFamily:
-    """What differs between the neural families."""
+    """What differs between the neural families, whatever the task."""
 
     load: Callable[[Path], LoadedEncoder]
-    states: Callable[[nn.Module, Tensor, Tensor], States]
-    """Module, input_ids_BL and lengths_B to states."""
-    save: Callable[[TaskModel, FittingInputs, str], None]
-    """Write the encoder's files into ``model_dir``; the last argument is the pooling."""
     poolings: tuple[str, ...]
     """Poolings it offers; the first is ``auto``."""
     learning_rate: Callable[[int], float]
@@ -76,77 +38,71 @@ class NeuralFamily:
     """Passes over the examples when the configuration names none."""
 
 
-def fit_neural(family: NeuralFamily, inputs: FittingInputs) -> Fitted:
+@dataclass(frozen=True)
+class NeuralLearner:
+    """How a neural family learns one task."""
+
+    family: NeuralFamily
+    settings: Callable[[NeuralFamily, Any], dict[str, Any]]
+    """Family and configuration to the facts that the reader is rebuilt with."""
+    make_reader: Callable[[ReaderInputs], Reader]
+    save: Callable[[TaskModel, FittingInputs, Mapping[str, Any]], None]
+    """Write the encoder's files into ``model_dir``; the last argument is the facts."""
+
+
+def fit_neural(learner: NeuralLearner, inputs: FittingInputs) -> Fitted:
     """Train head and encoder, keep the best validation epoch.
 
     Args:
-        family: The encoder's family.
+        learner: The encoder's family and the task.
         inputs: Encoder, data and settings.
 
     Raises:
-        ConfigError: A pooling or length that the encoder cannot do.
+        ConfigError: A setting that the encoder cannot follow.
+        InputError: An example that cannot be read, or nothing to learn from.
         TrainingError: The pretrained weights were not loaded, or a loss is not finite.
     """
-    pooling = choose_pooling(family, inputs.config)
+    family = learner.family
+    settings = learner.settings(family, inputs.config)
     seed_everything(inputs.config.seed)
     loaded = family.load(inputs.encoder)
     inputs = replace(inputs, config=_completed(inputs.config, family, loaded.hidden_size))
-    config, data = inputs.config, inputs.data
     check_loaded(inputs.encoder, loaded.report)
-    check_length(loaded, config.max_seq_length)
+    check_length(loaded, inputs.config.max_seq_length)
+    facts = {**inputs.facts, **settings}
+    reader = _new_reader(learner, loaded, facts, inputs)
     started = time.perf_counter()
-    train_rows, num_truncated_train = encode_texts(loaded, _texts(data.train), config.max_seq_length)
-    validation_rows, _ = encode_texts(loaded, _texts(data.validation), config.max_seq_length)
+    rows, validation = _training_rows(reader, inputs), _validation_blocks(reader, inputs)
     encode_seconds = time.perf_counter() - started
-    _, num_truncated = encode_texts(loaded, _texts(data.test), config.max_seq_length)
-    model = _build_model(family, loaded, inputs, pooling)
-    best, seconds = _train(model, inputs, loaded.pad_id, (train_rows, validation_rows))
-    best.restore(model)
-    model.eval()
-    family.save(model, inputs, pooling)
-    head = {name: tensor.contiguous().cpu() for name, tensor in model.head.state_dict().items()}
-    save_file(head, inputs.model_dir / HEAD)
+    test_counts = _sum_counts(reader.rows(block) for block in blocks(inputs.data.test, inputs.task.block_size))
+    best, seconds = train_reader(reader, inputs, rows, validation)
+    best.restore(reader.model)
+    reader.model.eval()
+    learner.save(reader.model, inputs, facts)
+    save_model(reader.model.head, str(inputs.model_dir / HEAD))
     return Fitted(
         loaded.report,
-        num_parameters=sum(parameter.numel() for parameter in model.parameters()),
-        facts={"pooling": pooling, "max_seq_length": config.max_seq_length},
+        num_parameters=sum(parameter.numel() for parameter in reader.model.parameters()),
+        facts=settings,
         metrics={
-            "train_seconds": seconds + encode_seconds, "best_epoch": best.epoch,
-            "num_truncated": num_truncated, "num_truncated_train": num_truncated_train,
+            "train_seconds": seconds + encode_seconds,
+            "best_epoch": best.epoch,
+            "num_rows_train": len(rows.rows),
+            **{f"{name}_train" if name in test_counts else name: value for name, value in rows.counts.items()},
+            **test_counts,
         },
-    )  # fmt: skip
+        unused=rows.unused,
+    )
 
 
-def restore_neural(
-    family: NeuralFamily, model_dir: Path, facts: Mapping[str, Any], task: Task, batch_size: int
-) -> ScoreTexts:
+def restore_neural(learner: NeuralLearner, model_dir: Path, facts: Facts, task: Task, batch_size: int) -> ScoreInputs:
     """The scoring function of a saved neural model."""
-    loaded = family.load(model_dir)
+    loaded = learner.family.load(model_dir)
     check_loaded(model_dir, loaded.report)
-    head = task.make_head(loaded.hidden_size, len(facts["labels"]), 0.0)
-    load_model(head, model_dir / HEAD, strict=True)
-    model = TaskModel(loaded.module, family.states, POOLS[facts["pooling"]], head).to(choose_device()).eval()
-
-    def score_texts(texts: Sequence[str]) -> NDArray[np.float64]:
-        rows, _ = encode_texts(loaded, texts, facts["max_seq_length"])
-        return score_rows(model, rows, loaded.pad_id, batch_size)
-
-    return score_texts
-
-
-def choose_pooling(family: NeuralFamily, config: FinetuningConfig) -> str:
-    """The configured pooling, or the family's own for ``auto``.
-
-    Raises:
-        ConfigError: The family has no such pooling.
-    """
-    if config.pooling == "auto":
-        return family.poolings[0]
-    if config.pooling not in family.poolings:
-        raise ConfigError(
-            f"pooling {config.pooling!r} is not one of this encoder's: auto, {', '.join(family.poolings)}"
-        )
-    return config.pooling
+    reader = learner.make_reader(ReaderInputs(loaded, facts, read_normalization(model_dir)))
+    load_model(reader.model.head, model_dir / HEAD, strict=True)
+    reader.model.to(choose_device()).eval()
+    return lambda examples: score_examples(reader, examples, batch_size)
 
 
 def check_length(loaded: LoadedEncoder, max_seq_length: int) -> None:
@@ -161,23 +117,37 @@ def check_length(loaded: LoadedEncoder, max_seq_length: int) -> None:
         )
 
 
-def encode_texts(loaded: LoadedEncoder, texts: Sequence[str], max_seq_length: int) -> tuple[list[list[int]], int]:
-    """Token ids of each text with special tokens, cut on the right to ``max_seq_length``, and how many were cut."""
-    room = max_seq_length - len(loaded.prefix) - len(loaded.suffix)
-    encoded = [ids or list(loaded.empty) for ids in loaded.encode(texts)]
-    rows = [[*loaded.prefix, *ids[:room], *loaded.suffix] for ids in encoded]
-    return rows, sum(len(ids) > room for ids in encoded)
+def _new_reader(learner: NeuralLearner, loaded: LoadedEncoder, facts: Facts, inputs: FittingInputs) -> Reader:
+    config = inputs.config
+    set_hidden_dropout(loaded.module, config.dropout)
+    freeze(loaded.module, config.freeze)
+    smoothing = getattr(config, "label_smoothing", 0.0)
+    reader = learner.make_reader(ReaderInputs(loaded, facts, inputs.data.normalization, config.dropout, smoothing))
+    reader.model.to(choose_device())
+    return reader
 
 
-def _texts(examples: Sequence[Example]) -> list[str]:
-    return [example.text for example in examples]
+def _training_rows(reader: Reader, inputs: FittingInputs) -> Rows:
+    rows = reader.training_rows(inputs.data.train)
+    if not rows.rows:
+        reasons = ", ".join(f"{name} ({len(ids)})" for name, ids in rows.unused.items())
+        raise InputError(
+            f"none of {len(inputs.data.train)} training examples can be learned from: {reasons or 'no tokens'}",
+            remedy="raise max_seq_length or num_train_examples, or use another tokenizer",
+        )
+    return rows
 
 
-def _build_model(family: NeuralFamily, loaded: LoadedEncoder, inputs: FittingInputs, pooling: str) -> TaskModel:
-    head = inputs.task.make_head(loaded.hidden_size, len(inputs.data.labels), inputs.config.dropout)
-    set_hidden_dropout(loaded.module, inputs.config.dropout)
-    freeze(loaded.module, inputs.config.freeze)
-    return TaskModel(loaded.module, family.states, POOLS[pooling], head).to(choose_device())
+def _validation_blocks(reader: Reader, inputs: FittingInputs) -> list[Block]:
+    return [(block, reader.rows(block)) for block in blocks(inputs.data.validation, inputs.task.block_size)]
+
+
+def _sum_counts(made: Any) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for rows in made:
+        for name, value in rows.counts.items():
+            totals[name] = totals.get(name, 0.0) + value
+    return totals
 
 
 def _completed(config: FinetuningConfig, family: NeuralFamily, hidden_size: int) -> FinetuningConfig:
@@ -190,81 +160,3 @@ def _completed(config: FinetuningConfig, family: NeuralFamily, hidden_size: int)
             "num_epochs": config.num_epochs or family.num_epochs,
         }
     )
-
-
-def _settings(config: FinetuningConfig, steps_per_epoch: int) -> TrainingSettings:
-    assert config.num_epochs
-    assert config.learning_rate
-    assert config.encoder_learning_rate
-    num_steps = config.num_epochs * steps_per_epoch
-    return TrainingSettings(
-        num_train_steps=num_steps,
-        learning_rate=config.learning_rate,
-        seed=config.seed,
-        warmup_steps=round(config.warmup_ratio * num_steps),
-        weight_decay=config.weight_decay,
-        checkpoint_every_steps=steps_per_epoch * math.ceil(CHECKPOINT_STEPS / steps_per_epoch),
-        log_every_steps=max(1, steps_per_epoch // 4),
-        precision=choose_precision(config.precision, choose_device()),
-        learning_rate_scales={"encoder.": config.encoder_learning_rate / config.learning_rate},
-    )
-
-
-def _losses(
-    model: TaskModel, inputs: FittingInputs, rows: Sequence[Sequence[int]], pad_id: int, settings: TrainingSettings
-) -> Callable[[int], Iterator[StepLoss]]:
-    """The loss of any step: its batch follows from seed and step alone."""
-    config, examples = inputs.config, inputs.data.train
-    targets = torch.from_numpy(inputs.task.encode(examples, inputs.data.labels))
-    lengths, device = [len(row) for row in rows], choose_device()
-
-    @lru_cache(maxsize=1)
-    def batches(epoch: int) -> list[list[int]]:
-        return grouped_batches(lengths, config.batch_size, config.seed, epoch)
-
-    steps_per_epoch = len(batches(0))
-
-    def losses_at(step: int) -> Iterator[StepLoss]:
-        chosen = batches(step // steps_per_epoch)[step % steps_per_epoch]
-        batch = pad_batch([rows[position] for position in chosen], pad_id, device)
-        with autocast(device, settings.precision):
-            loss = inputs.task.loss(model(*batch), targets[chosen].to(device), config.label_smoothing)
-        yield StepLoss(loss, row_ids=tuple(examples[position].id for position in chosen))
-
-    return losses_at
-
-
-def _train(
-    model: TaskModel,
-    inputs: FittingInputs,
-    pad_id: int,
-    rows: tuple[list[list[int]], list[list[int]]],
-) -> tuple[BestEpoch, float]:
-    """Train on the first rows, validate on the second after every epoch; returns the best epoch and the seconds."""
-    config = inputs.config
-    train_rows, validation_rows = rows
-    steps_per_epoch = math.ceil(len(train_rows) / config.batch_size)
-    settings = _settings(config, steps_per_epoch)
-    best = BestEpoch(inputs.checkpoint_dir)
-
-    def on_step(step: int) -> None:
-        if step % steps_per_epoch:
-            return
-        scores = _validate(model, inputs, validation_rows, pad_id)
-        epoch = step // steps_per_epoch
-        inputs.log_metrics({**{f"val_{name}": value for name, value in scores.items()}, "epoch": epoch}, step=step)
-        best.offer(epoch, scores[config.best_epoch_metric], model)
-        if step % settings.checkpoint_every_steps == 0:
-            best.save()
-
-    result = train(
-        model, _losses(model, inputs, train_rows, pad_id, settings), settings,
-        checkpoint_dir=inputs.checkpoint_dir, log_metrics=inputs.log_metrics, on_step=on_step,
-    )  # fmt: skip
-    return best, result.seconds
-
-
-def _validate(model: TaskModel, inputs: FittingInputs, rows: Sequence[Sequence[int]], pad_id: int) -> dict[str, float]:
-    examples = inputs.data.validation
-    outputs = score_rows(model, rows, pad_id, inputs.config.batch_size)
-    return inputs.task.score(examples, inputs.task.decode([e.id for e in examples], outputs, inputs.data.labels))

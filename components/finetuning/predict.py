@@ -1,23 +1,23 @@
-"""From a model folder and texts to predictions: the one way to predict, in training, in serving and in a notebook."""
+"""From a model folder and inputs to predictions: the one way to predict, in training, in serving and in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from components.errors import ArtifactError, InputError
-from components.finetuning.data import windows
+from components.errors import ArtifactError
+from components.finetuning.data import blocks, read_normalization
 from components.finetuning.families import FAMILIES
-from components.finetuning.fitting import ScoreTexts
-from components.finetuning.tasks import TASKS, Task
+from components.finetuning.fitting import ScoreInputs
+from components.finetuning.tasks import TASKS, Facts, Task
 from components.formats import read_json
-from components.predictions import Prediction
+from components.predictions import AnyPrediction
+from components.text.normalization import NormalizationConfig
 
 TASK_FILE = "task.json"
 PREDICTION_BATCH_SIZE = 32
-WINDOW = 2048
-"""Texts held and sorted by length at a time: memory does not grow with the number of texts."""
 
 
 @dataclass(frozen=True)
@@ -25,22 +25,31 @@ class TaskPredictor:
     """A loaded model folder."""
 
     task: Task
-    labels: list[str]
-    score_texts: ScoreTexts
+    facts: Facts
+    """What ``task.json`` says."""
+    normalization: NormalizationConfig
+    score_inputs: ScoreInputs
 
-    def stream(self, texts: Iterable[str]) -> Iterator[Prediction]:
-        """Predictions in the order of the texts, their ids the positions ``0``, ``1``, …; bounded memory.
+    @property
+    def labels(self) -> list[str]:
+        """Names of the model's outputs: classes, IOB2 tags, or nothing for question answering."""
+        return list(self.facts["labels"])
+
+    def stream(self, inputs: Iterable[Any]) -> Iterator[AnyPrediction]:
+        """Predictions in the order of the inputs, their ids the positions ``0``, ``1``, …; bounded memory.
 
         Raises:
-            InputError: A text is not a string or cannot be written as UTF-8.
+            InputError: An input is not what the task reads; names its position.
         """
-        start = 0
-        for window in windows(texts, WINDOW):
-            for position, text in enumerate(window, start):
-                _check_text(position, text)
-            ids = [str(position) for position in range(start, start + len(window))]
-            yield from self.task.decode(ids, self.score_texts(window), self.labels)
-            start += len(window)
+        return self.stream_examples(
+            self.task.parse_input(position, value, self.facts, self.normalization)
+            for position, value in enumerate(inputs)
+        )
+
+    def stream_examples(self, examples: Iterable[Any]) -> Iterator[AnyPrediction]:
+        """Predictions of the task's examples, with their ids; gold is not looked at."""
+        for block in blocks(examples, self.task.block_size):
+            yield from self.task.decode(block, self.score_inputs(block), self.facts)
 
 
 def load_predictor(model_dir: Path, batch_size: int = PREDICTION_BATCH_SIZE) -> TaskPredictor:
@@ -48,7 +57,7 @@ def load_predictor(model_dir: Path, batch_size: int = PREDICTION_BATCH_SIZE) -> 
 
     Args:
         model_dir: The ``model`` folder of a fine-tuning artifact.
-        batch_size: Texts per forward pass; the neural families only.
+        batch_size: Rows per forward pass; the neural families only.
 
     Raises:
         ArtifactError: The folder holds no fine-tuned model.
@@ -58,37 +67,30 @@ def load_predictor(model_dir: Path, batch_size: int = PREDICTION_BATCH_SIZE) -> 
         raise ArtifactError(f"{model_dir} holds no {TASK_FILE}: not a fine-tuned model")
     facts = read_json(path)
     task = TASKS[facts["task"]]
-    score_texts = FAMILIES[facts["family"]].restore(model_dir, facts, task, batch_size)
-    return TaskPredictor(task, list(facts["labels"]), score_texts)
+    learner = FAMILIES[facts["family"]].learners[task.name]
+    score_inputs = learner.restore(model_dir, facts, task, batch_size)
+    return TaskPredictor(task, facts, read_normalization(model_dir), score_inputs)
 
 
-def predict(model_dir: Path, inputs: Sequence[str], batch_size: int = PREDICTION_BATCH_SIZE) -> list[Prediction]:
-    """Predict texts with the model in a folder.
+def predict(model_dir: Path, inputs: Sequence[Any], batch_size: int = PREDICTION_BATCH_SIZE) -> list[AnyPrediction]:
+    """Predict with the model in a folder; raw texts go through the recipe of the training texts.
 
-    The same texts with the same batch size give the same bits in any process with the same number of threads. Order
-    does not matter within ``WINDOW`` texts. Other texts beside one can change the last digits of its float32 scores.
+    The same inputs with the same batch size give the same bits in any process with the same number of threads. Order
+    does not matter within a block of the task. Other inputs beside one can change the last digits of its float32
+    scores.
 
     Args:
         model_dir: The ``model`` folder of a fine-tuning artifact.
-        inputs: Texts.
-        batch_size: Texts per forward pass.
+        inputs: Classification: texts, or ``{"text", "text_pair"}`` when trained on pairs. NER: texts, or
+            ``{"text", "tokens"}``. Question answering: ``{"question", "text"}``; ``context`` is another name of
+            ``text``.
+        batch_size: Rows per forward pass.
 
     Returns:
-        One prediction a text, in order; ids are the positions as strings.
+        One prediction an input, in order; ids are the positions as strings. Offsets count code points of the input.
 
     Raises:
         ArtifactError: The folder holds no fine-tuned model.
-        InputError: A text is not a string or cannot be written as UTF-8.
+        InputError: An input is not what the task reads; names its position.
     """
     return list(load_predictor(model_dir, batch_size).stream(inputs))
-
-
-def _check_text(position: int, text: str) -> None:
-    if not isinstance(text, str):
-        raise InputError(f"text {position} is a {type(text).__name__}, not a string", remedy="give strings")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"text {position} holds a lone surrogate at character {error.start}", remedy="repair the text's encoding"
-        ) from error

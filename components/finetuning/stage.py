@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from components.contract import LogMetrics, Metrics, ignore_metrics
-from components.errors import ArtifactError
-from components.examples import Example
+from components.errors import ArtifactError, ConfigError, InputError
+from components.examples import TaskName, read_task
 from components.finetuning.config import FinetuningConfig
-from components.finetuning.data import read_task_data
+from components.finetuning.data import NORMALIZATION_FILE
 from components.finetuning.families import FAMILIES
-from components.finetuning.fitting import FittingInputs, check_loaded, write_load_report
+from components.finetuning.fitting import FittingInputs, Learner, check_loaded, write_load_report
 from components.finetuning.predict import TASK_FILE, TaskPredictor, load_predictor
-from components.finetuning.tasks import TASKS
+from components.finetuning.tasks import TASKS, Task
 from components.formats import read_encoder_card, write_json
-from components.predictions import Prediction, read_predictions, write_predictions
+from components.predictions import write_predictions
 
 
 def finetune(
@@ -31,15 +32,15 @@ def finetune(
 ) -> Metrics:
     """Fit a task head, and the encoder below it where it can be trained, to labelled examples.
 
-    Feature-based rungs get logistic regression on fixed features; recurrent encoders and BERT are fine-tuned as a
-    whole (Howard & Ruder 2018; Devlin et al. 2019, section 4). Predictions are made by the saved model, loaded again
-    from its folder, so that what is scored is what can be served.
+    Feature-based rungs get logistic regression or a reader on fixed features; recurrent encoders and BERT are
+    fine-tuned as a whole (Howard & Ruder 2018; Devlin et al. 2019, section 4). Predictions are made by the saved
+    model, loaded again from its folder, so that what is scored is what can be served.
 
     Args:
-        config: Settings.
+        config: The task's settings; its ``task`` must be the data set's.
         encoder: Encoder artifact of any family.
         dataset: Dataset artifact.
-        out_dir: Receives ``model/``, both splits' predictions and ``load_report.json``.
+        out_dir: Receives ``model/``, both splits' predictions, ``load_report.json`` and ``unused_examples.json``.
         checkpoint_dir: Where to save and resume training; None trains in one go.
         log_metrics: Receives training and validation metrics.
 
@@ -52,27 +53,25 @@ def finetune(
         ArtifactError: ``encoder`` is no encoder artifact.
         TrainingError: The encoder's weights were not loaded, or training diverged.
     """
-    data = read_task_data(dataset, config.num_train_examples, config.seed, config.unseen_label)
-    name = read_encoder_card(encoder)["family"]
-    if name not in FAMILIES:
-        raise ArtifactError(f"{encoder}: unknown encoder family {name!r}, expected one of {', '.join(FAMILIES)}")
+    task = _check_task(config, dataset)
+    family, learner = _find_learner(encoder, task.name)
+    data = task.read(dataset, config)
     model_dir = out_dir / "model"
     model_dir.mkdir()
-    task = TASKS[config.task]
     inputs = FittingInputs(encoder, data, task, config, model_dir, checkpoint_dir, log_metrics)
-    fitted = FAMILIES[name].fit(inputs)
+    fitted = learner.fit(inputs)
     check_loaded(encoder, fitted.report)
-    write_load_report(out_dir / "load_report.json", name, fitted.report)
-    write_json(model_dir / TASK_FILE, {"task": config.task, "family": name, "labels": data.labels, **fitted.facts})
-    predictor = load_predictor(model_dir)
-    _write(out_dir / "validation_predictions.jsonl", predictor, data.validation)
+    write_load_report(out_dir / "load_report.json", family, fitted.report)
+    write_json(out_dir / "unused_examples.json", fitted.unused)
+    write_json(model_dir / NORMALIZATION_FILE, data.normalization.model_dump())
+    write_json(model_dir / TASK_FILE, {**inputs.facts, "family": family, **fitted.facts})
+    predictor, scores = _predict_validation(model_dir, task, data.validation, out_dir)
     started = time.perf_counter()
-    _write(out_dir / "predictions.jsonl", predictor, data.test)
+    write_predictions(out_dir / "predictions.jsonl", predictor.stream_examples(data.test))
     seconds = time.perf_counter() - started
-    scores = task.score(data.validation, read_predictions(out_dir / "validation_predictions.jsonl"))
     return {
         **fitted.metrics,
-        **{f"val_{name}": value for name, value in scores.items()},
+        **scores,
         "num_parameters": fitted.num_parameters,
         "model_bytes": sum(path.stat().st_size for path in model_dir.rglob("*") if path.is_file()),
         "test_items_per_second": len(data.test) / seconds,
@@ -82,10 +81,36 @@ def finetune(
     }
 
 
-def _write(path: Path, predictor: TaskPredictor, examples: Sequence[Example]) -> None:
-    def rows() -> Iterator[Prediction]:
-        predictions = predictor.stream(example.text for example in examples)
-        for example, prediction in zip(examples, predictions, strict=True):
-            yield replace(prediction, id=example.id)
+def _check_task(config: FinetuningConfig, dataset: Path) -> Task:
+    found, task = read_task(dataset), TASKS[config.task]
+    if found != config.task:
+        raise InputError(
+            f"the data set is for {found}, the configuration for {config.task}",
+            file=dataset,
+            remedy=f"set task: {found}, or give a data set for {config.task}",
+        )
+    if not isinstance(config, task.config):
+        raise ConfigError(f"{config.task} needs {task.config.__name__}, not {type(config).__name__}")
+    return task
 
-    write_predictions(path, rows())
+
+def _find_learner(encoder: Path, task: TaskName) -> tuple[str, Learner]:
+    family = read_encoder_card(encoder)["family"]
+    if family not in FAMILIES:
+        raise ArtifactError(f"{encoder}: unknown encoder family {family!r}, expected one of {', '.join(FAMILIES)}")
+    learners = FAMILIES[family].learners
+    if task not in learners:
+        raise ConfigError(f"{encoder}: a {family} encoder cannot learn {task}; it can {', '.join(learners)}")
+    return family, learners[task]
+
+
+def _predict_validation(
+    model_dir: Path, task: Task, examples: Sequence[Any], out_dir: Path
+) -> tuple[TaskPredictor, Metrics]:
+    """Predict validation with the saved model, tune what is tuned after training, and store that with the model."""
+    predictor = load_predictor(model_dir)
+    facts, predictions = task.tune(examples, list(predictor.stream_examples(examples)), predictor.facts)
+    write_json(model_dir / TASK_FILE, facts)
+    write_predictions(out_dir / "validation_predictions.jsonl", predictions)
+    scores = task.score(examples, predictions, facts)
+    return replace(predictor, facts=facts), {f"val_{name}": value for name, value in scores.items()}

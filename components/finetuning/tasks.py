@@ -1,97 +1,72 @@
 """What differs between tasks, as a record of functions in one table.
 
-Encoder families know nothing of labels and tasks know nothing of encoders: a family turns texts into vectors, a task
-says what is predicted from them, which loss teaches it, and how outputs become predictions and scores.
+Encoder families know nothing of how a task is decoded or scored, and tasks know nothing of encoders. They meet in the
+outputs of ``outputs.py``, which are the same for every family.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, f1_score
-from torch import Tensor, nn
+from components.examples import TaskName
+from components.finetuning.classification import decode_labels, parse_text, read_classification, score_labels
+from components.finetuning.config import (
+    ClassificationConfig,
+    FinetuningConfig,
+    NerConfig,
+    QuestionAnsweringConfig,
+)
+from components.finetuning.data import TaskData
+from components.finetuning.ner import decode_tags, parse_tagged, read_ner, score_tags
+from components.finetuning.question_answering import (
+    decode_answers,
+    parse_question,
+    read_question_answering,
+    score_answers,
+    tune_threshold,
+)
+from components.text.normalization import NormalizationConfig
 
-from components.examples import Example
-from components.predictions import Prediction
-
-INITIALIZER_RANGE = 0.02
-"""Standard deviation of a fresh head's weights, as in BERT (Devlin et al. 2019)."""
+Facts = Mapping[str, Any]
+"""What ``task.json`` of a model says, as JSON values."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One supervised task."""
+    """One supervised task. Examples, outputs and predictions are those of the task; see ``outputs.py``."""
 
-    encode: Callable[[Sequence[Example], Sequence[str]], NDArray[np.int64]]
-    """Examples and label names to training targets."""
-    make_head: Callable[[int, int, float], nn.Module]
-    """Hidden size, number of labels and dropout to the head above the encoder."""
-    loss: Callable[[Tensor, Tensor, float], Tensor]
-    """Head outputs, targets and label smoothing to the mean loss of a batch."""
-    decode: Callable[[Sequence[str], NDArray[np.float64], Sequence[str]], list[Prediction]]
-    """Ids, head outputs and label names to predictions."""
-    score: Callable[[Sequence[Example], Sequence[Prediction]], dict[str, float]]
-    """Gold examples and their predictions, in the same order, to validation metrics."""
-
-
-def encode_labels(examples: Sequence[Example], labels: Sequence[str]) -> NDArray[np.int64]:
-    """Class index of each example, shape [N]."""
-    index = {label: position for position, label in enumerate(labels)}
-    return np.array([index[example.label] for example in examples], dtype=np.int64)
+    name: TaskName
+    config: type[FinetuningConfig]
+    read: Callable[[Path, Any], TaskData[Any]]
+    """Dataset and settings to checked examples."""
+    parse_input: Callable[[int, Any, Facts, NormalizationConfig], Any]
+    """Position, serving input, facts and recipe to an example without gold."""
+    decode: Callable[[Sequence[Any], Any, Facts], list[Any]]
+    """Examples, their outputs and facts to predictions, which carry the examples' ids."""
+    score: Callable[[Sequence[Any], Sequence[Any], Facts], dict[str, float]]
+    """Gold examples, their predictions and facts to validation metrics."""
+    tune: Callable[[Sequence[Any], Sequence[Any], Facts], tuple[dict[str, Any], list[Any]]]
+    """Gold examples, predictions decoded without tuning and facts to tuned facts and predictions."""
+    block_size: int
+    """Examples read, scored and decoded together: memory does not grow with their number."""
 
 
-def make_label_head(hidden_size: int, num_labels: int, dropout: float) -> nn.Module:
-    """Dropout and one linear layer over the text's vector (Devlin et al. 2019, section 4.1)."""
-    linear = nn.Linear(hidden_size, num_labels)
-    nn.init.normal_(linear.weight, std=INITIALIZER_RANGE)
-    nn.init.zeros_(linear.bias)
-    return nn.Sequential(nn.Dropout(dropout), linear)
+def tune_nothing(examples: Sequence[Any], predictions: Sequence[Any], facts: Facts) -> tuple[dict[str, Any], list[Any]]:
+    """For tasks without anything to tune after training."""
+    return dict(facts), list(predictions)
 
 
-def label_loss(logits: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
-    """Mean cross-entropy in nats.
-
-    Args:
-        logits: Shape [B, num_labels], float.
-        targets: Shape [B], int64 class indices.
-        label_smoothing: Share of the target probability spread over all labels.
-    """
-    return nn.functional.cross_entropy(logits.float(), targets, label_smoothing=label_smoothing)
-
-
-def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities over the last axis."""
-    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True), dtype=np.float64)
-
-
-def decode_labels(ids: Sequence[str], logits: NDArray[np.float64], labels: Sequence[str]) -> list[Prediction]:
-    """The most probable label of each text, the first one on a tie, with all probabilities.
-
-    Args:
-        ids: N ids.
-        logits: Shape [N, num_labels].
-        labels: Names in the order of the columns.
-    """
-    return [
-        Prediction(name, labels[int(np.argmax(row))], dict(zip(labels, row.tolist(), strict=True)))
-        for name, row in zip(ids, softmax(logits), strict=True)
-    ]
-
-
-def score_labels(examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
-    """Accuracy and macro-F1 (unweighted mean of F1 over the labels that occur in gold or predictions)."""
-    gold = [example.label for example in examples]
-    predicted = [prediction.label for prediction in predictions]
-    return {
-        "accuracy": float(accuracy_score(gold, predicted)),
-        "macro_f1": float(f1_score(gold, predicted, average="macro", zero_division=0)),
-    }
-
-
-TASKS: dict[str, Task] = {
-    "classification": Task(encode_labels, make_label_head, label_loss, decode_labels, score_labels),
-}
+TASKS: dict[TaskName, Task] = {
+    "classification": Task(
+        "classification", ClassificationConfig, read_classification, parse_text, decode_labels, score_labels,
+        tune_nothing, block_size=2048,
+    ),
+    "ner": Task("ner", NerConfig, read_ner, parse_tagged, decode_tags, score_tags, tune_nothing, block_size=512),
+    "question_answering": Task(
+        "question_answering", QuestionAnsweringConfig, read_question_answering, parse_question, decode_answers,
+        score_answers, tune_threshold, block_size=128,
+    ),
+}  # fmt: skip

@@ -14,6 +14,9 @@ class RecurrentConfig(StageConfig):
 
     cell: Literal["rnn", "lstm", "gru"] = "lstm"
     """Elman network, long short-term memory, or gated recurrent unit."""
+    units: Literal["words", "pieces"] = "words"
+    """What the encoder reads: words of a segmented corpus, or all pieces of a tokenizer, which NER and question
+    answering need."""
     bidirectional: bool = True
     """Also read from the end; each direction is a stack of its own."""
     hidden_size: int = Field(default=128, ge=1)
@@ -25,7 +28,8 @@ class RecurrentConfig(StageConfig):
     dropout: float = Field(default=0.0, ge=0, lt=1)
     """Share of values dropped on embeddings, between layers and on outputs while training, also in fine-tuning."""
     min_count: int = Field(default=3, ge=1)
-    """Occurrences a word must have in the training split. Word vectors bring their own vocabulary instead."""
+    """Occurrences a word must have in the training split. Word vectors bring their own vocabulary instead, and
+    pieces the tokenizer's."""
     max_vocab_size: int = Field(default=30_000, ge=3)
     """Most vocabulary entries, padding and unknown word included; the most frequent words stay."""
     objective: Literal["none", "language_model"] = "none"

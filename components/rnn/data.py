@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +17,28 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from components.errors import InputError
-from components.formats import Split, corpus_shards, read_jsonl, read_segmented
+from components.formats import (
+    SegmentedDocument,
+    ShardWriter,
+    Split,
+    corpus_shards,
+    read_documents,
+    read_jsonl,
+    read_segmented,
+)
 from components.text.vocabulary import UNK_ID, Vocabulary
+
+
+def write_pieces(corpus: Path, split_text: Callable[[str], list[str]], folder: Path) -> Path:
+    """Write a prepared corpus as pieces, in the layout of a segmented corpus, into ``folder``; returns it."""
+    splits: tuple[Split, ...] = ("train", "validation")
+    for split in splits:
+        writer = ShardWriter(folder, split)
+        for document in read_documents(corpus, split):
+            pieces = tuple(tuple(split_text(sentence)) for sentence in document.sentences)
+            writer.write(SegmentedDocument(document.id, pieces))
+        writer.close()
+    return folder
 
 
 def count_words(segmented: Path) -> Counter[str]:

@@ -49,7 +49,12 @@ def small_pipeline(folder: Path) -> dict[str, Any]:
     deployment["name"] = "small"
     parameters = deployment["parameters"]
     parameters["seeds"] = [0]
-    parameters["dataset"] = {"source": "files", "train": str(folder / "reviews.csv"), "num_test_examples": 40}
+    short = {"num_train_examples": 40, "max_seq_length": 32, "num_epochs": 2}
+    reviews = {"source": "files", "train": str(folder / "reviews.csv"), "num_test_examples": 40}
+    parameters["classification"] = {"dataset": reviews, "finetuning": short}
+    few = {"num_validation_examples": 30, "num_test_examples": 40}
+    parameters["ner"] = {"dataset": few, "finetuning": short}
+    parameters["question_answering"] = {"dataset": few, "finetuning": {**short, "max_seq_length": 64}}
     parameters["corpus"] = {
         "sources": [{"kind": "files", "path": str(folder / "corpus.txt")}],
         "validation_fraction": 0.1,
@@ -61,14 +66,13 @@ def small_pipeline(folder: Path) -> dict[str, Any]:
         "num_hidden_layers": 1,
         "hidden_size": 32,
         "num_attention_heads": 2,
-        "max_seq_length": 32,
+        "max_seq_length": 64,
         "num_train_steps": 12,
-        "batch_size": 8,
+        "batch_size": 4,
         "warmup_steps": 2,
         "mlm_probability": 0.37,
         "num_eval_rows": 8,
     }
-    parameters["finetuning"] = {"num_train_examples": 40, "max_seq_length": 32, "num_epochs": 2}
     parameters["evaluation"] = {"num_resamples": 200}
     return {"name": "rungs", "deployments": [deployment]}
 

@@ -33,11 +33,16 @@ def artifacts(place, stage: str) -> list:
     return [open_artifact(path) for path in sorted((place.home / "store" / "artifacts" / stage).iterdir())]
 
 
+def of_task(found: list, task: str) -> list:
+    return [artifact for artifact in found if artifact.details["tags"]["task"] == task]
+
+
 def test_leaderboard_lists_every_rung_with_score_interval_and_cost(climbed):
     board = climbed.leaderboard()
-    assert [row["rung"] for row in board["rows"]] == list(RUNGS)
+    metrics = {"classification": "accuracy", "ner": "entity_f1", "question_answering": "f1"}
+    assert [(row["task"], row["rung"]) for row in board["rows"]] == [(task, rung) for task in metrics for rung in RUNGS]
     for row in board["rows"]:
-        assert row["task"] == "classification"
+        assert row["metric"] == metrics[row["task"]]
         assert 0 <= row["low"] <= row["mean"] <= row["high"] <= 1
         assert row["low"] < row["high"]
         assert row["num_seeds"] == 1
@@ -53,17 +58,18 @@ import json, mlflow, sys
 client = mlflow.MlflowClient("sqlite:///" + sys.argv[1])
 experiment = client.get_experiment_by_name("evaluation")
 runs = client.search_runs([experiment.experiment_id], "attributes.status = 'FINISHED'")
+runs = [run for run in runs if run.data.tags["task"] == "classification"]
 print(json.dumps({run.data.tags["rung"]: run.data.metrics["accuracy"] for run in runs}))
 """
     logged = json.loads(climbed.python(code, str(climbed.home / "mlflow.db")).splitlines()[-1])
     gold = {}
-    (audited,) = artifacts(climbed, "audit_leaks")
+    (audited,) = of_task(artifacts(climbed, "audit_leaks"), "classification")
     for line in (audited.path / "test.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         gold[row["id"]] = row["label"]
     assert len(gold) == 40
     scores = []
-    for artifact in artifacts(climbed, "finetune"):
+    for artifact in of_task(artifacts(climbed, "finetune"), "classification"):
         lines = (artifact.path / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
         rows = [json.loads(line) for line in lines]
         assert {row["id"] for row in rows} == set(gold)
@@ -110,32 +116,48 @@ def test_aggregate_run_carries_leaderboard_audit_and_provenance(climbed):
     assert "http" not in page.replace("http-equiv", "")
 
 
-def test_logged_models_of_every_family_load_offline_without_pickle(climbed):
-    code = """
+LOAD_MODELS = """
 import glob, json, os, sys
 os.environ["MLFLOW_ALLOW_PICKLE_DESERIALIZATION"] = "false"
 os.environ["HF_HUB_OFFLINE"] = "1"
 import mlflow
-folders = sorted(glob.glob(sys.argv[1] + "/finetuning/models/*/artifacts"))
-texts = ["房间很干净，服务也好。", "质量太差"]
-out = {}
-for folder in folders:
-    table = mlflow.pyfunc.load_model(folder).predict(texts)
-    probabilities = [json.loads(value) for value in table["probabilities"]]
-    assert all(abs(sum(row.values()) - 1) < 1e-5 for row in probabilities)
-    assert [max(row, key=row.get) for row in probabilities] == list(table["label"])
-    out[folder] = list(table["label"])
-print(json.dumps(out))
+passage = "１９９８年１月，江泽民在北京会见了来自上海的代表。代表们参观了人民大会堂。"
+inputs = {
+    "classification": ["房间很干净，服务也好。", "质量太差"],
+    "ner": [passage, "无人。"],
+    "question_answering": [{"question": "谁会见了代表？", "text": passage}],
+}
+counts = {}
+for folder in sorted(glob.glob(sys.argv[1] + "/finetuning/models/*/artifacts")):
+    (facts,) = glob.glob(folder + "/artifacts/model/task.json")
+    task = json.load(open(facts))["task"]
+    table = mlflow.pyfunc.load_model(folder).predict(inputs[task])
+    assert len(table) == len(inputs[task])
+    counts[task] = counts.get(task, 0) + 1
+    for _, row in table.iterrows():
+        if task == "classification":
+            probabilities = json.loads(row["probabilities"])
+            assert abs(sum(probabilities.values()) - 1) < 1e-5
+            assert max(probabilities, key=probabilities.get) == row["label"]
+        elif task == "ner":
+            assert len(json.loads(row["tags"])) in (len(passage), 3)
+            assert all(passage[e["start"] : e["end"]] == e["text"] for e in json.loads(row["entities"]))
+        else:
+            assert passage[row["start"] : row["end"]] == row["answer"] != ""
+print(json.dumps(counts))
 """
+
+
+def test_logged_models_of_every_task_and_family_load_offline_without_pickle(climbed):
     place = climbed.folder / "elsewhere"
     place.mkdir(exist_ok=True)
     # Neither the checkout nor the working folder may be needed: the model carries its code.
     environment = {**climbed.environment, "PYTHONPATH": ""}
-    command = [climbed.command()[0], "-c", code, str(climbed.home / "mlartifacts")]
+    command = [climbed.command()[0], "-c", LOAD_MODELS, str(climbed.home / "mlartifacts")]
     found = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
-    loaded = json.loads(found.stdout.splitlines()[-1])
-    assert len(loaded) == len(RUNGS)
+    counts = json.loads(found.stdout.splitlines()[-1])
+    assert counts == dict.fromkeys(("classification", "ner", "question_answering"), len(RUNGS))
     assert not list((climbed.home / "mlartifacts").rglob("*.pkl"))
 
 
@@ -201,6 +223,7 @@ def start(place, *settings: str) -> subprocess.Popen:
 
 
 BERT_ONLY = "rungs=[{name: bert, encoder: bert}]"
+CLASSIFICATION = "tasks=[classification]"
 
 
 def weights(place) -> str:
@@ -210,7 +233,7 @@ def weights(place) -> str:
 
 
 def test_kill_9_in_pretraining_then_the_same_command_gives_the_same_weights(workplace, tmp_path_factory):
-    settings = (BERT_ONLY, "pretraining.num_train_steps=600")
+    settings = (BERT_ONLY, CLASSIFICATION, "pretraining.num_train_steps=600")
     process = start(workplace, *settings)
     checkpoints = workplace.home / "store" / "checkpoints" / "pretrain_bert"
     deadline = time.monotonic() + 300
@@ -244,7 +267,10 @@ def test_kill_9_in_pretraining_then_the_same_command_gives_the_same_weights(work
 
 
 def test_two_ladders_at_once_on_one_store_both_finish_and_agree(workplace):
-    settings = ("rungs=[{name: tfidf, encoder: tfidf}, {name: word2vec_cbow, encoder: word2vec, sg: 0}]",)
+    settings = (
+        "rungs=[{name: tfidf, encoder: tfidf}, {name: word2vec_cbow, encoder: word2vec, sg: 0}]",
+        CLASSIFICATION,
+    )
     both = [start(workplace, *settings) for _ in range(2)]
     outputs = [process.communicate(timeout=400)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs

@@ -65,13 +65,13 @@ def test_the_line_is_the_line_of_the_mistake(tmp_path):
 
 def test_ft_05_label_names_that_yaml_reads_as_other_types_are_refused_with_line(tmp_path):
     for label in ("yes", "no", "on", "010", "12:30", "~"):
-        text = TEXT.replace("source: package,", f"source: package, labels: [a, {label}],")
+        text = TEXT.replace("source: package,", f"source: package, labels: [a, {label}],", 1)
         with pytest.raises(InputError, match=r"yaml:\d+: .*labels\.1.*string"):
             load(tmp_path, text)
     quoted = TEXT.replace(
-        "source: package,", 'source: package, labels: ["yes", "no", "on", "1e3", "010", "12:30", "~"],'
+        "source: package,", 'source: package, labels: ["yes", "no", "on", "1e3", "010", "12:30", "~"],', 1
     )
-    labels = load(tmp_path, quoted)["quick"].parameters["dataset"]["labels"]
+    labels = load(tmp_path, quoted)["quick"].parameters["classification"]["dataset"]["labels"]
     assert labels == ["yes", "no", "on", "1e3", "010", "12:30", "~"]
 
 

@@ -60,13 +60,19 @@ def experiment_id(climbed, name: str) -> str:
         return str(database.execute("select experiment_id from experiments where name = ?", (name,)).fetchone()[0])
 
 
-def test_evaluation_view_answers_which_rung_is_best(climbed, address, page):
-    page.goto(f"{address}/#/experiments/{experiment_id(climbed, 'evaluation')}/runs?viewStateShareKey=rungs-evaluation")
-    page.get_by_text("bert_random · seed 0").first.wait_for(timeout=60_000)
-    page.get_by_text("accuracy", exact=True).first.wait_for(timeout=60_000)
-    page.screenshot(path=SCREENSHOTS / "evaluation.png")
+@pytest.mark.parametrize(
+    ("task", "metric"), [("classification", "accuracy"), ("ner", "entity_f1"), ("question_answering", "f1")]
+)
+def test_evaluation_view_answers_which_rung_is_best_on_a_task(climbed, address, page, task, metric):
+    key = f"rungs-evaluation-{task}"
+    page.goto(f"{address}/#/experiments/{experiment_id(climbed, 'evaluation')}/runs?viewStateShareKey={key}")
+    page.get_by_text(f"{task} · bert_random · seed 0").first.wait_for(timeout=60_000)
+    page.get_by_text(metric, exact=True).first.wait_for(timeout=60_000)
+    page.screenshot(path=SCREENSHOTS / f"evaluation-{task}.png")
     assert page.get_by_text("Error loading shared view").count() == 0
-    assert page.get_by_text("tfidf · seed 0").count() >= 1
+    assert page.get_by_text(f"{task} · tfidf · seed 0").count() >= 1
+    others = {"classification", "ner", "question_answering"} - {task}
+    assert not any(page.get_by_text(f"{other} · tfidf · seed 0").count() for other in others)
 
 
 def test_ladders_view_has_a_column_per_rung(climbed, address, page):
@@ -78,7 +84,8 @@ def test_ladders_view_has_a_column_per_rung(climbed, address, page):
 def test_compare_page_lines_up_the_rungs(climbed, address, page):
     evaluation = experiment_id(climbed, "evaluation")
     with sqlite3.connect(climbed.home / "mlflow.db") as database:
-        query = "select run_uuid from runs where experiment_id = ? and status = 'FINISHED' limit 9"
+        query = """select r.run_uuid from runs r join tags t on t.run_uuid = r.run_uuid and t.key = 'task'
+                   where t.value = 'ner' and r.experiment_id = ? and r.status = 'FINISHED' limit 9"""
         runs = [row[0] for row in database.execute(query, (evaluation,))]
     quoted = [urllib.parse.quote(json.dumps(value)) for value in (runs, [evaluation])]
     page.goto(f"{address}/#/compare-runs?runs={quoted[0]}&experiments={quoted[1]}")

@@ -11,7 +11,7 @@ from components.bag_of_words.config import BagOfWordsConfig
 from components.bag_of_words.stage import fit_bag_of_words
 from components.encoders.bag_of_words import load_bag_of_words
 from components.errors import ArtifactError, InputError
-from components.examples import Example, select_examples, write_examples
+from components.examples import Example, select_examples, write_examples, write_task
 from components.formats import read_json, write_json
 from components.text.segmentation import Segmenter, SegmenterConfig
 
@@ -26,6 +26,7 @@ def dataset(tmp_path):
 
 def make_dataset(folder, texts):
     folder.mkdir()
+    write_task(folder, "classification")
     for split in ("train", "validation", "test"):
         rows = texts if split == "train" else ["只在别处出现的罕见词"]
         write_examples(folder, split, [Example(f"{split}.csv:{n}", text, "pos") for n, text in enumerate(rows, 2)])

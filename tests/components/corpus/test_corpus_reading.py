@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from components.corpus.config import CorpusConfig, CorpusSource
-from components.corpus.data import ReadingFacts, is_heading, read_sources, untag
+from components.corpus.data import ReadingFacts, read_sources
 from components.corpus.lines import FileFacts, read_lines
 from components.corpus.mojibake import mojibake_share
 from components.errors import ConfigError, InputError
+from components.text.articles import is_heading, untag
 
 
 def source(path: Path, **fields: object) -> CorpusSource:

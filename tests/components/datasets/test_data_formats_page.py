@@ -12,12 +12,19 @@ import yaml
 from components.corpus.config import CorpusConfig
 from components.datasets.audit import Removed
 from components.datasets.config import AuditConfig, DatasetConfig
+from components.datasets.ner_config import NerDatasetConfig
+from components.datasets.qa_config import QuestionAnsweringDatasetConfig
 from components.datasets.splits import Dropped
-from components.examples import Example
+from components.examples import Example, Question, TaggedText
 from components.formats import Document, SegmentedDocument
-from components.predictions import Prediction
+from components.predictions import AnswerPrediction, Prediction, TagPrediction
 
 PAGE = (Path(__file__).parents[3] / "docs" / "data-formats.md").read_text(encoding="utf-8")
+
+
+KINDS = (
+    Example, TaggedText, Question, Dropped, Removed, Document, Prediction, TagPrediction, AnswerPrediction,
+)  # fmt: skip
 
 
 def blocks(language):
@@ -26,18 +33,24 @@ def blocks(language):
 
 def test_settings_on_the_page_are_accepted():
     sections = [next(iter(yaml.safe_load(block).items())) for block in blocks("yaml")]
-    configs = {"dataset": DatasetConfig, "corpus": CorpusConfig}
-    assert [name for name, _ in sections] == ["dataset", "dataset", "corpus"]
+    configs = {
+        "classification": DatasetConfig,
+        "ner": NerDatasetConfig,
+        "question_answering": QuestionAnsweringDatasetConfig,
+        "corpus": CorpusConfig,
+    }
+    assert {name for name, _ in sections} <= set(configs)
+    assert {"classification", "corpus"} <= {name for name, _ in sections}
     for name, values in sections:
-        configs[name].model_validate(values)
+        configs[name].model_validate(values.get("dataset", values))
 
 
 def test_example_lines_have_the_fields_of_the_code():
-    kinds = [{field.name for field in fields(kind)} for kind in (Example, Dropped, Removed, Document, Prediction)]
+    kinds = [{field.name for field in fields(kind)} for kind in KINDS]
     assert {field.name for field in fields(SegmentedDocument)} in kinds
     rows = [json.loads(line) for block in blocks("json") for line in block.strip().split("\n")]
     objects = [set(row) for row in rows if isinstance(row, dict) and "id" in row]
-    assert len(objects) == 6
+    assert len(objects) == 10
     assert all(keys in kinds for keys in objects)
 
 

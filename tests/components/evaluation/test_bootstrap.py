@@ -11,8 +11,8 @@ from components.errors import ConfigError, InputError
 from components.evaluation import bootstrap as module
 from components.evaluation.aggregate import _seed_weights, aggregate
 from components.evaluation.bootstrap import bootstrap, draw_weights, percentile_interval, resampled_metrics
-from components.evaluation.tasks import accuracy, label_counts, macro_f1
-from components.examples import Example, write_examples
+from components.evaluation.classification import accuracy, label_counts, macro_f1
+from components.examples import Example, write_examples, write_task
 from components.predictions import Prediction, write_predictions
 
 
@@ -25,6 +25,7 @@ def write_seeds(root: Path, right: np.ndarray, leaked: Sequence[bool] | None = N
     num_items = right.shape[1]
     gold = ["ab"[n % 2] for n in range(num_items)]
     flags = leaked or [False] * num_items
+    write_task(root, "classification")
     write_examples(root, "test", [Example(f"t:{n}", "x", gold[n], flags[n]) for n in range(num_items)])
     paths = []
     for seed, row in enumerate(right):

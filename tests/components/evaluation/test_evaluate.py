@@ -10,10 +10,10 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precisio
 from components.artifacts import publish
 from components.errors import ArtifactError, InputError
 from components.evaluation import picture
+from components.evaluation.classification import accuracy, label_counts, macro_f1
 from components.evaluation.config import EvaluationConfig
 from components.evaluation.stage import evaluate
-from components.evaluation.tasks import accuracy, label_counts, macro_f1
-from components.examples import Example, write_examples, write_labels
+from components.examples import Example, write_examples, write_labels, write_task
 from components.formats import read_jsonl, write_jsonl
 from components.predictions import Prediction, write_predictions
 
@@ -32,6 +32,7 @@ def make_inputs(
     dataset, scratch = root / "dataset", root / "scratch"
     dataset.mkdir()
     scratch.mkdir()
+    write_task(dataset, "classification")
     write_examples(dataset, "test", [Example(f"t:{n}", "文", gold, leaked) for n, (gold, _, leaked) in enumerate(rows)])
     write_labels(dataset, {gold for gold, *_ in rows} | {predicted for _, predicted, _ in rows})
     found = [Prediction(f"t:{n}", predicted, {predicted: 1.0}) for n, (_, predicted, _) in enumerate(rows)]

@@ -11,10 +11,10 @@ import torch
 from transformers import BertConfig, BertForPreTraining, BertTokenizerFast
 
 from components.encoders.bag_of_words import BagOfWords, FeatureSettings, make_vectorizer, save_bag_of_words
-from components.encoders.recurrent import RecurrentEncoder, RecurrentSettings, save_recurrent
+from components.encoders.recurrent import RecurrentEncoder, RecurrentSettings, load_splitter, save_recurrent
 from components.encoders.static import save_word_vectors
 from components.encoders.wordpiece import save_wordpiece
-from components.examples import Example, write_examples, write_labels
+from components.examples import Answer, Example, Question, TaggedText, write_examples, write_labels, write_task
 from components.formats import write_encoder_card
 from components.text.segmentation import Segmenter, SegmenterConfig
 from components.text.vocabulary import Vocabulary
@@ -51,6 +51,7 @@ def dataset(tmp_path: Path) -> Path:
     write_examples(folder, "validation", toy_examples("validation.csv"))
     write_examples(folder, "test", toy_examples("test.csv"))
     write_labels(folder, ["差评", "好评"])
+    write_task(folder, "classification")
     return folder
 
 
@@ -120,4 +121,123 @@ def encoder(family: str, tmp_path: Path) -> Path:
 def out_dir(tmp_path: Path) -> Path:
     folder = tmp_path / "out"
     folder.mkdir()
+    return folder
+
+
+# --- encoders of pieces, for NER and question answering ---------------------------------------------------------------
+
+PEOPLE = ["王小明", "李华", "张伟", "赵敏"]
+PLACES = ["北京", "上海市", "广州", "杭州"]
+ENGLISH = [
+    "the",
+    "people",
+    "##s",
+    "##ing",
+    "walk",
+    "john",
+    "##son",
+    "lon",
+    "##don",
+    "in",
+    "lives",
+    *[f"##{digit}" for digit in range(10)],
+]
+SENTENCES = [f"{person}今天在{place}开会。" for person in PEOPLE for place in PLACES]
+PIECES = [
+    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *ENGLISH,
+    *sorted({*"".join([*SENTENCES, *WORDS]), *"谁哪里去了人问在？,.abc0123456789"}),
+]  # fmt: skip
+
+
+def make_tokenizer(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n", encoding="utf-8")
+    save_wordpiece(BertTokenizerFast(vocab=str(folder / "vocab.txt")), folder)
+    return folder
+
+
+def make_piece_word2vec(folder: Path) -> None:
+    source = make_tokenizer(folder.with_name(f"{folder.name}-tokenizer"))
+    vectors = np.random.default_rng(0).normal(size=(len(PIECES) - 5, 24)).astype(np.float32)
+    save_word_vectors(folder, PIECES[5:], vectors, units="pieces", oov_policy="skip", source=source)
+
+
+def make_piece_recurrent(folder: Path, cell: str = "lstm") -> None:
+    splitter = load_splitter(make_tokenizer(folder.with_name(f"{folder.name}-tokenizer")))
+    torch.manual_seed(0)
+    settings = RecurrentSettings(cell=cell, bidirectional=True, hidden_size=16, embedding_size=16)  # type: ignore[arg-type]
+    # Another order than the tokenizer's, so that a confusion of ids shows.
+    save_recurrent(RecurrentEncoder(settings, Vocabulary(PIECES[:1:-1]), splitter), folder)
+
+
+def make_piece_bert(folder: Path) -> None:
+    make_tokenizer(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(PIECES), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=64, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    BertForPreTraining(config).save_pretrained(folder)
+    write_encoder_card(folder, "bert", hidden_size=32)
+
+
+PIECE_MAKERS = {"word2vec": make_piece_word2vec, "recurrent": make_piece_recurrent, "bert": make_piece_bert}
+
+
+@pytest.fixture(params=tuple(PIECE_MAKERS))
+def reader_family(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def piece_encoder(reader_family: str, tmp_path: Path) -> Path:
+    """An encoder of pieces of ``reader_family``: every neural family unless the test names some."""
+    folder = tmp_path / f"pieces-{reader_family}"
+    folder.mkdir()
+    PIECE_MAKERS[reader_family](folder)
+    return folder
+
+
+def tagged(name: str, person: str, place: str) -> TaggedText:
+    text = f"{person}今天在{place}开会。"
+    tags = ["O"] * len(text)
+    for kind, entity in (("PER", person), ("LOC", place)):
+        start = text.index(entity)
+        tags[start : start + len(entity)] = [f"B-{kind}", *[f"I-{kind}"] * (len(entity) - 1)]
+    return TaggedText(name, text, tuple((i, i + 1) for i in range(len(text))), tuple(tags))
+
+
+def asked(name: str, person: str, place: str) -> list[Question]:
+    text = f"{person}今天在{place}开会。"
+    return [
+        Question(f"{name}a", text, "谁在开会？", (Answer(person, text.index(person)),)),
+        Question(f"{name}b", text, "在哪里开会？", (Answer(place, text.index(place)),)),
+    ]
+
+
+def write_split(folder: Path, split: str, examples: list[TaggedText] | list[Question]) -> None:
+    write_examples(folder, split, examples)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ner_dataset(tmp_path: Path) -> Path:
+    folder = tmp_path / "ner-dataset"
+    folder.mkdir()
+    pairs = [(person, place) for person in PEOPLE for place in PLACES]
+    write_split(folder, "train", [tagged(f"train:{n}", *pair) for n, pair in enumerate(pairs[::2], 1)])
+    for split in ("validation", "test"):
+        write_split(folder, split, [tagged(f"{split}:{n}", *pair) for n, pair in enumerate(pairs[::2], 1)])
+    write_labels(folder, ["LOC", "PER"])
+    write_task(folder, "ner")
+    return folder
+
+
+@pytest.fixture
+def qa_dataset(tmp_path: Path) -> Path:
+    folder = tmp_path / "qa-dataset"
+    folder.mkdir()
+    pairs = list(zip(PEOPLE, PLACES, strict=True))
+    for split in ("train", "validation", "test"):
+        write_split(folder, split, [q for n, pair in enumerate(pairs, 1) for q in asked(f"{split}:{n}", *pair)])
+    write_task(folder, "question_answering")
     return folder

@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from components.errors import ConfigError, InputError, TrainingError
-from components.examples import read_examples, select_examples, write_labels
-from components.finetuning.config import FinetuningConfig
+from components.examples import Example, read_examples, select_examples, write_labels
+from components.finetuning.config import ClassificationConfig
 from components.finetuning.predict import load_predictor, predict
 from components.finetuning.stage import finetune
 from components.formats import read_jsonl, write_jsonl
@@ -32,12 +32,17 @@ bert_only = pytest.mark.parametrize("family", ["bert"])
 recurrent_only = pytest.mark.parametrize("family", ["recurrent"])
 
 
-def recipe(family: str, **changes: object) -> FinetuningConfig:
-    return FinetuningConfig(**{"precision": "float32", **RECIPES[family], **changes})
+def recipe(family: str, **changes: object) -> ClassificationConfig:
+    return ClassificationConfig(**{"precision": "float32", **RECIPES[family], **changes})
 
 
-def quick(family: str, **changes: object) -> FinetuningConfig:
+def quick(family: str, **changes: object) -> ClassificationConfig:
     return recipe(family, **{"num_epochs": 2, **changes})
+
+
+def text_scorer(model_dir: Path, batch_size: int = 32) -> Callable[[list[str]], np.ndarray]:
+    predictor = load_predictor(model_dir, batch_size)
+    return lambda texts: predictor.score_inputs([Example("", text, "") for text in texts])
 
 
 def in_fresh_process(code: str, *arguments: object, hash_seed: str = "0") -> str:
@@ -133,18 +138,18 @@ def test_rnn_02_predictions_do_not_depend_on_companions(
     family: str, encoder: Path, dataset: Path, out_dir: Path
 ) -> None:
     finetune(quick(family), encoder=encoder, dataset=dataset, out_dir=out_dir)
-    predictor = load_predictor(out_dir / "model")
+    score = text_scorer(out_dir / "model")
     short, long = "房间 很 干净", " ".join(["质量", "非常", "差"] * 17)
-    alone = predictor.score_texts([short])[0]
+    alone = score([short])[0]
     for companions in ([long], [long, long, "喜欢"], ["失望"] * 40):
-        beside = predictor.score_texts([*companions, short])[-1]
+        beside = score([*companions, short])[-1]
         np.testing.assert_allclose(beside, alone, rtol=0, atol=1e-6)
 
 
 def test_rnn_04_order_does_not_matter(family: str, encoder: Path, dataset: Path, out_dir: Path) -> None:
     finetune(quick(family), encoder=encoder, dataset=dataset, out_dir=out_dir)
     texts = [row["text"] for row in read_jsonl(dataset / "test.jsonl")]
-    score = load_predictor(out_dir / "model", batch_size=3).score_texts
+    score = text_scorer(out_dir / "model", batch_size=3)
     straight = score(texts)
     for seed in range(4):
         order = np.random.default_rng(seed).permutation(len(texts))
@@ -241,7 +246,7 @@ def test_best_epoch_is_the_one_saved(family: str, encoder: Path, dataset: Path, 
 def test_train_01_resumed_run_equals_uninterrupted(
     family: str, encoder: Path, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("components.finetuning.neural.CHECKPOINT_STEPS", 1)
+    monkeypatch.setattr("components.finetuning.loop.CHECKPOINT_STEPS", 1)
     folders = [tmp_path / "whole", tmp_path / "killed", tmp_path / "resumed"]
     for folder in folders:
         folder.mkdir()
@@ -292,18 +297,18 @@ def test_transformers_loads_the_same_classifier(family: str, encoder: Path, data
     text = "房间 很 干净"
     with torch.inference_mode():
         logits = model.eval()(**tokenizer(text, return_tensors="pt")).logits[0]
-    mine = load_predictor(out_dir / "model").score_texts([text])[0]
+    mine = text_scorer(out_dir / "model")([text])[0]
     np.testing.assert_allclose(logits.numpy(), mine, atol=1e-6)
     assert model.config.id2label == {0: "好评", 1: "差评"}
 
 
 @bert_only
 def test_tok_05_special_tokens_in_text_are_plain_text(family: str, encoder: Path, dataset: Path, out_dir: Path) -> None:
-    from components.finetuning.families import load_bert_encoder
-    from components.finetuning.neural import encode_texts
+    from components.finetuning.encoders import load_bert_encoder
+    from components.finetuning.text_reader import encode_examples
 
     loaded = load_bert_encoder(encoder)
-    (row,), _ = encode_texts(loaded, ["好[SEP]差"], 32)
+    row = encode_examples(loaded, [Example("", "好[SEP]差", "")], 32).rows[0].arrays["input_ids"].tolist()
     assert row.count(loaded.suffix[0]) == 1
     assert row[-1] == loaded.suffix[0]
     assert len(row) > 5
@@ -348,14 +353,17 @@ def test_every_pooling_reloads(family: str, pooling: str, encoder: Path, dataset
 def test_tables_agree_with_the_configuration() -> None:
     from typing import get_args
 
+    from components.examples import TaskName
     from components.finetuning.families import FAMILIES
     from components.finetuning.tasks import TASKS
     from components.formats import EncoderFamily
 
     assert set(FAMILIES) == set(get_args(EncoderFamily))
-    assert set(TASKS) == set(get_args(FinetuningConfig.model_fields["task"].annotation)) or set(TASKS) == {
-        "classification"
-    }
+    assert set(TASKS) == set(get_args(TaskName))
+    for name, task in TASKS.items():
+        assert task.name == task.config().task == name
+    for family in ("word2vec", "recurrent", "bert"):
+        assert set(FAMILIES[family].learners) == set(TASKS)
 
 
 @neural

@@ -9,10 +9,13 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
+from components.examples import Example
 from components.finetuning.best_epoch import BestEpoch
+from components.finetuning.classification import decode_labels, softmax
 from components.finetuning.linear import ABSENT_LABEL_BIAS, _fit_head, _scaling
-from components.finetuning.model import POOLS, States, pad_batch
-from components.finetuning.tasks import decode_labels, label_loss, softmax
+from components.finetuning.model import POOLS, States
+from components.finetuning.rows import Row, collate
+from components.finetuning.text_reader import label_loss
 
 
 def test_pools_leave_padding_out() -> None:
@@ -24,16 +27,21 @@ def test_pools_leave_padding_out() -> None:
     assert POOLS["cls"](states, mask).tolist() == POOLS["last"](states, mask).tolist() == [[7.0, 8.0], [9.0, 10.0]]
 
 
-def test_pad_batch() -> None:
-    input_ids, lengths = pad_batch([[5], [6, 7, 8]], 9, torch.device("cpu"))
-    assert input_ids.tolist() == [[5, 9, 9], [6, 7, 8]]
-    assert lengths.tolist() == [1, 3]
+def test_collate() -> None:
+    rows = [
+        Row(0, {"input_ids": np.array([5]), "label": np.array([2])}),
+        Row(1, {"input_ids": np.array([6, 7, 8]), "label": np.array([0])}),
+    ]
+    batch = collate(rows, {"input_ids": 9}, torch.device("cpu"))
+    assert batch["input_ids"].tolist() == [[5, 9, 9], [6, 7, 8]]
+    assert batch["input_ids_lengths"].tolist() == [1, 3]
+    assert batch["label"].tolist() == [[2], [0]]
 
 
 def test_loss_and_decoding_by_hand() -> None:
     logits = np.log(np.array([[3.0, 1.0], [1.0, 1.0], [1.0, 4.0]]))
     np.testing.assert_allclose(softmax(logits), [[0.75, 0.25], [0.5, 0.5], [0.2, 0.8]], atol=1e-15)
-    found = decode_labels(["a", "b", "c"], logits, ["x", "y"])
+    found = decode_labels([Example(name, "", "") for name in "abc"], logits, {"labels": ["x", "y"]})
     assert [(p.id, p.label) for p in found] == [("a", "x"), ("b", "x"), ("c", "y")]
     loss = label_loss(torch.tensor(logits), torch.tensor([0, 0, 1]), 0.0)
     assert float(loss) == pytest.approx(-np.mean(np.log([0.75, 0.5, 0.8])), abs=1e-6)

@@ -7,8 +7,17 @@ import pytest
 
 from components.errors import InputError
 from components.examples import Example
-from components.finetuning.data import POOL_BATCHES, grouped_batches, read_task_data, windows
+from components.finetuning.classification import read_classification
+from components.finetuning.config import ClassificationConfig
+from components.finetuning.data import POOL_BATCHES, TaskData, blocks, grouped_batches
 from components.formats import read_jsonl, write_jsonl
+
+
+def read_task_data(
+    dataset: Path, num_train_examples: int | None, seed: int, unseen_label: str = "stop"
+) -> TaskData[Example]:
+    config = ClassificationConfig(num_train_examples=num_train_examples, seed=seed, unseen_label=unseen_label)
+    return read_classification(dataset, config)
 
 
 def change_row(dataset: Path, split: str, line: int, **values: object) -> None:
@@ -124,7 +133,7 @@ def test_windows_cut_a_stream_without_holding_it() -> None:
             pulled.append(number)
             yield str(number)
 
-    parts = windows(stream(), 4)
+    parts = blocks(stream(), 4)
     assert next(parts) == ["0", "1", "2", "3"]
     assert pulled == [0, 1, 2, 3]
     assert list(parts) == [["4", "5", "6", "7"], ["8", "9"]]

@@ -41,7 +41,7 @@ def test_agrees_with_jieba_on_news() -> None:
     import jieba
 
     from components.corpus.config import CorpusSource
-    from components.corpus.data import untag
+    from components.text.articles import untag
 
     jieba.setLogLevel(60)
     path = CorpusSource().files()[0]

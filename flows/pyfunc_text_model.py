@@ -1,12 +1,11 @@
-"""The code of a logged model: MLflow runs this file when it loads one.
+"""The code of a logged model that reads texts: MLflow runs this file when it loads one.
 
-Input: texts, as a list of strings or a table with one column. Output: a table with ``label`` and ``probabilities``
-(a JSON object from label to probability), one row a text, in input order.
+Input: texts, as a list of strings or a table with one column. Output: a table with one row a text, in input order:
+``label`` and ``probabilities`` from a classifier, ``tags`` and ``entities`` from a tagger. Offsets count code points.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pandas as pd
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
 from components.finetuning.predict import load_predictor
+from components.predictions import prediction_columns
 
 
 class TextModel(PythonModel):  # type: ignore[misc]
@@ -27,10 +27,8 @@ class TextModel(PythonModel):  # type: ignore[misc]
     def predict(
         self, context: PythonModelContext, model_input: list[str], params: dict[str, Any] | None = None
     ) -> pd.DataFrame:
-        """Label every text of ``model_input``."""
-        rows = list(self._predictor.stream(model_input))
-        probabilities = [json.dumps(row.probabilities, ensure_ascii=False) for row in rows]
-        return pd.DataFrame({"label": [row.label for row in rows], "probabilities": probabilities})
+        """Predict every text of ``model_input``."""
+        return pd.DataFrame(prediction_columns(self._predictor.stream(model_input)))
 
 
 mlflow.models.set_model(TextModel())

@@ -25,7 +25,7 @@ from components.text.sentences import ends_sentence
 
 QUESTION_WORDS = {"PER": "谁", "LOC": "哪里", "ORG": "什么机构"}
 _CLAUSE_END = re.compile(r"[，；：。！？]")
-_ENDS = " 　，；：。！？、—…"
+_ENDS = " 　，；：。！？、—…▲△●○■□◆"
 _PAIRS = ("“”", "‘’", "（）", "《》", "『』")
 
 

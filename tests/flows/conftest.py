@@ -54,7 +54,8 @@ def small_pipeline(folder: Path) -> dict[str, Any]:
     parameters["classification"] = {"dataset": reviews, "finetuning": short}
     few = {"num_validation_examples": 30, "num_test_examples": 40}
     parameters["ner"] = {"dataset": few, "finetuning": short}
-    parameters["question_answering"] = {"dataset": few, "finetuning": {**short, "max_seq_length": 64}}
+    questions = {"max_seq_length": 64, "max_question_length": 44, "doc_stride": 8}
+    parameters["question_answering"] = {"dataset": few, "finetuning": {**short, **questions}}
     parameters["corpus"] = {
         "sources": [{"kind": "files", "path": str(folder / "corpus.txt")}],
         "validation_fraction": 0.1,

@@ -44,7 +44,8 @@ def test_leaderboard_lists_every_rung_with_score_interval_and_cost(climbed):
     for row in board["rows"]:
         assert row["metric"] == metrics[row["task"]]
         assert 0 <= row["low"] <= row["mean"] <= row["high"] <= 1
-        assert row["low"] < row["high"]
+        # A tagger trained on so little may find nothing at all, which no resample changes.
+        assert row["low"] < row["high"] or row["mean"] == 0.0
         assert row["num_seeds"] == 1
         assert row["train_seconds"] > 0
         assert row["num_parameters"] > 0

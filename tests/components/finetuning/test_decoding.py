@@ -78,7 +78,8 @@ def test_crf_decoding_equals_brute_force_over_its_own_likelihood() -> None:
         (path,) = best_tags(output, TAGS)
         paths = [p for p in itertools.product(range(5), repeat=length) if legal(tuple(TAGS[i] for i in p))]
         with torch.no_grad():
-            likelihoods = [float(head.crf(emissions, torch.tensor([p]))) for p in paths]
+            mask = torch.ones(1, length, dtype=torch.bool)
+            likelihoods = [float(head.crf(emissions, torch.tensor([p]), mask=mask)) for p in paths]
         assert tuple(path) == paths[int(np.argmax(likelihoods))]
 
 

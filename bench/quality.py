@@ -1,8 +1,8 @@
 """``python -m bench.quality``: every rung on public data sets, three seeds, mean and interval, one table per set.
 
-The sets are not part of the project; ``--data`` names the folder that holds them (docs/benchmarks.md lists what it must
-contain). A group of sets shares its corpus and encoders; texts that a test set has in common with the corpus are removed
-from the corpus. Run it alone: with another busy process, two OpenMP threads slow down sharply.
+The sets are not part of the project; ``--data`` names the folder that holds them, under the names that
+``groups`` lists. A group of sets shares its corpus and encoders; texts that a test set has in common with the
+corpus are removed from the corpus. Run it alone: with another busy process, two OpenMP threads slow down sharply.
 """
 
 from __future__ import annotations
@@ -81,13 +81,14 @@ def _budget(options: argparse.Namespace) -> dict[str, Any]:
     return {"num_train_examples": options.num_train_examples, "num_epochs": options.num_epochs}
 
 
-def climb(name: str, file: dict[str, Any], home: Path) -> list[dict[str, Any]]:
+def climb(name: str, file: dict[str, Any], home: Path, assignments: list[str]) -> list[dict[str, Any]]:
     """Run one ladder in a process of its own; its leaderboard rows, told by group."""
     environment = {**os.environ, "RUNGS_HOME": str(home)}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pipelines.yaml"
         path.write_text(yaml.safe_dump(file, allow_unicode=True), encoding="utf-8")
-        command = [sys.executable, "-m", "flows", "run", name, "--file", str(path)]
+        changes = [word for assignment in assignments for word in ("--set", assignment)]
+        command = [sys.executable, "-m", "flows", "run", name, "--file", str(path), *changes]
         subprocess.run(command, cwd=ROOT, env=environment, check=True)
         show = [sys.executable, "-m", "flows", "leaderboard", "--json"]
         found = subprocess.run(show, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
@@ -118,6 +119,7 @@ def main() -> None:
     parser.add_argument("--num-train-examples", type=int, help="labelled budget per set (default: all of train)")
     parser.add_argument("--num-epochs", type=int, help="passes over the labelled examples (default: the family's)")
     parser.add_argument("--steps", type=int, help="pretraining steps (default: those of quick)")
+    parser.add_argument("--set", nargs="+", default=[], help="fields to change, as for `rungs run`")
     parser.add_argument("--json", type=Path, help="write the rows here as well")
     options = parser.parse_args()
     chosen = {name: group for name, group in groups(options.data).items() if not options.sets or name in options.sets}
@@ -126,7 +128,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as temporary:
         for name, group in chosen.items():
-            rows += climb(name, pipeline(name, group, options), options.home or Path(temporary))
+            rows += climb(name, pipeline(name, group, options), options.home or Path(temporary), options.set)
             if options.json:
                 options.json.write_text(json.dumps({"rows": rows}, indent=1), encoding="utf-8")
     print(table(rows))

@@ -10,7 +10,7 @@ import sys
 from components.errors import InputError
 from flows.environment import Home
 from flows.mlflow_runs import open_tracking
-from flows.views import install_views, view_path
+from flows.views import install_views, named_views, view_path
 
 
 def serve(home: Home, port: int) -> int:
@@ -26,9 +26,9 @@ def serve(home: Home, port: int) -> int:
             raise InputError(f"port {port} is in use", remedy="rungs ui --port ANOTHER")
     address = f"http://127.0.0.1:{port}"
     print(f"MLflow UI: {address}")
-    for name in ("ladders", "evaluation"):
-        experiment = client.get_experiment_by_name(name)
-        print(f"  {name:<12} {address}/{view_path(experiment.experiment_id, f'rungs-{name}')}")
+    for view in named_views("ladders", "evaluation"):
+        experiment = client.get_experiment_by_name(view["experiment"])
+        print(f"  {view['name']:<46} {address}/{view_path(experiment.experiment_id, view['key'])}")
     print("Stop with Ctrl-C.", flush=True)
     command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     stores = ["--backend-store-uri", home.tracking_uri, "--artifacts-destination", str(home.artifact_location)]

@@ -21,11 +21,15 @@ VIEWS_FILE = Path(flows.__file__).parents[1] / "mlflow" / "views.json"
 TAG_PREFIX = "mlflow.sharedViewState."
 
 
+def named_views(*experiments: str) -> list[dict[str, Any]]:
+    """The views of the named experiments, or of all; none where the file is not installed."""
+    views: list[dict[str, Any]] = json.loads(VIEWS_FILE.read_text(encoding="utf-8")) if VIEWS_FILE.is_file() else []
+    return [view for view in views if not experiments or view["experiment"] in experiments]
+
+
 def install_views(client: MlflowClient) -> None:
     """Create or update the named views that ``mlflow/views.json`` describes, one tag each."""
-    if not VIEWS_FILE.is_file():
-        return
-    for view in json.loads(VIEWS_FILE.read_text(encoding="utf-8")):
+    for view in named_views():
         experiment = client.get_experiment_by_name(view["experiment"])
         if experiment is None:
             continue

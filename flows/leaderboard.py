@@ -42,7 +42,15 @@ def leaderboard_row(result: RungResult, dataset: Path, evaluation: EvaluationCon
 
     metric = MAIN_METRIC[result.task]
     paths = [artifact.path / "predictions.jsonl" for artifact in result.finetuned]
-    found = aggregate(paths, dataset, metric, num_resamples=evaluation.num_resamples, seed=evaluation.seed, view=view, language=evaluation.language)
+    found = aggregate(
+        paths,
+        dataset,
+        metric,
+        num_resamples=evaluation.num_resamples,
+        seed=evaluation.seed,
+        view=view,
+        language=evaluation.language,
+    )
 
     def average(name: str) -> float:
         return statistics.fmean(artifact.metrics[name] for artifact in result.finetuned)

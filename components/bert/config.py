@@ -100,6 +100,11 @@ class PretrainingConfig(StageConfig):
             )
         return self
 
+    @property
+    def trains(self) -> bool:
+        """Whether there is any training: without it the artifact holds the initial weights, the control."""
+        return self.num_train_steps > 0 or self.max_minutes is not None
+
     def model_sizes(self) -> dict[str, int]:
         """The preset with the explicit sizes put in, under the names of ``transformers.BertConfig``."""
         layers, width = SIZES[self.size]

@@ -59,7 +59,8 @@ def pretrain_bert(
         log_metrics: Receives losses, accuracies, tokens per second and ``progress`` while training.
 
     Returns:
-        Last training averages, held-out losses against the unigram plateau, and what the data looked like.
+        Last training averages, held-out losses against the unigram plateau, and what the data looked like; without
+        training steps only how the weights were initialised, as the text is not read.
 
     Raises:
         InputError: Text that cannot be trained on, found before training.
@@ -72,6 +73,9 @@ def pretrain_bert(
     device = choose_device()
     precision = choose_precision(config.precision, device)
     model, initial = _initial_model(config, pieces, embeddings, out_dir)
+    if not config.trains:
+        _save(config, model, pieces, out_dir)
+        return {**initial, "num_train_steps": 0.0, "num_parameters": _num_parameters(model)}
     model.to(device)
     with tempfile.TemporaryDirectory(dir=out_dir, prefix=".ids-") as scratch:
         train_split, held_out, described = _prepare(config, corpus, pieces, segmented, Path(scratch))
@@ -266,6 +270,10 @@ def _save(config: PretrainingConfig, model: BertForPreTraining, tokenizer: BertT
     )
 
 
+def _num_parameters(model: BertForPreTraining) -> float:
+    return float(sum(parameter.numel() for parameter in model.parameters()))
+
+
 def _training_metrics(
     config: PretrainingConfig,
     model: BertForPreTraining,
@@ -277,7 +285,7 @@ def _training_metrics(
         **result.final_metrics,
         "num_train_steps": float(result.num_steps),
         "num_train_tokens": float(meter.num_tokens),
-        "num_parameters": float(sum(parameter.numel() for parameter in model.parameters())),
+        "num_parameters": _num_parameters(model),
         "num_threads": float(torch.get_num_threads()),
         "bfloat16": float(precision == "bfloat16"),
         "train_seconds": result.seconds,

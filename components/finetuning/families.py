@@ -33,12 +33,12 @@ from components.finetuning.tag_reader import make_tag_reader
 from components.finetuning.text_reader import make_text_reader
 from components.formats import EncoderFamily
 
-READER_LEARNING_RATE = 2e-3
+READER_LEARNING_RATE = 5e-3
 """For everything that starts from fresh weights: recurrent encoders and the readers over word vectors."""
 BERT_LEARNING_RATE = 2e-5
 """At width 768; Devlin et al. (2019, appendix A.3) search 2e-5 to 5e-5."""
-MAX_BERT_LEARNING_RATE = 3e-4
-"""The largest that Turc et al. (2019) use to fine-tune the small BERT models."""
+MAX_BERT_LEARNING_RATE = 1e-3
+"""Models narrower than those of Turc et al. (2019), whose largest rate is 3e-4, still learn above it."""
 
 
 def load_bag_features(folder: Path) -> tuple[Callable[[Sequence[str]], Any], int]:

@@ -149,22 +149,20 @@ def test_train_01_killed_and_resumed_equals_uninterrupted(pretrain, bert_inputs,
     assert digests(parts) == digests(whole)
 
 
-def test_zero_steps_write_the_initial_weights(pretrain):
-    metrics, folder = pretrain(num_train_steps=0)
+def test_zero_steps_write_the_initial_weights_without_reading_any_text(pretrain, tmp_path):
+    metrics, folder = pretrain({"corpus": tmp_path}, num_train_steps=0)
     assert metrics["num_train_steps"] == 0
     assert "tokens_per_second" not in metrics
     torch.manual_seed(0)
     expected = BertForPreTraining(BertConfig.from_pretrained(folder))
     loaded = BertForPreTraining.from_pretrained(folder)
     assert torch.equal(loaded.bert.embeddings.word_embeddings.weight, expected.bert.embeddings.word_embeddings.weight)
-    # Untrained, the model knows as much as a uniform guess.
-    assert metrics["val_mlm_loss"] == pytest.approx(math.log(loaded.config.vocab_size), rel=0.1)
 
 
 def test_held_out_figures_do_not_depend_on_seed_or_masking_rate(pretrain, bert_inputs):
     inputs = {"segmented": bert_inputs.segmented}
     variants = [{}, {"seed": 5}, {"mlm_probability": 0.4}, {"masking": "whole_word"}]
-    plateaus = {pretrain(inputs, num_train_steps=0, **variant)[0]["unigram_mlm_loss"] for variant in variants}
+    plateaus = {pretrain(inputs, num_train_steps=1, **variant)[0]["unigram_mlm_loss"] for variant in variants}
     assert len(plateaus) == 1
 
 
@@ -337,7 +335,7 @@ def test_train_07_divergence_names_step_documents_and_checkpoint(pretrain, tmp_p
 
 
 def test_num_sentences_and_documents_are_those_of_the_corpus(pretrain, bert_inputs):
-    metrics, _ = pretrain(num_train_steps=0)
+    metrics, _ = pretrain(num_train_steps=1)
     documents = list(read_documents(bert_inputs.corpus, "train"))
     assert metrics["num_documents"] == len(documents) == 120
     assert metrics["num_sentences"] == sum(len(document.sentences) for document in documents)

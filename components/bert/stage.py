@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -17,7 +17,7 @@ from components.bert.held_out import HeldOut, evaluate, make_held_out, unigram_l
 from components.bert.initial import build_model, load_initial, warm_start
 from components.bert.model import share_of_loss
 from components.bert.sentence_pairs import check_documents, check_pairs
-from components.bert.throughput import Throughput
+from components.bert.throughput import Throughput, with_throughput
 from components.contract import LogMetrics, Metrics, ignore_metrics
 from components.encoders.transformer import quiet_transformers
 from components.encoders.wordpiece import load_wordpiece, piece_ids, save_wordpiece
@@ -59,26 +59,41 @@ def pretrain_bert(
         log_metrics: Receives losses, accuracies, tokens per second and ``progress`` while training.
 
     Returns:
-        Last training averages, held-out losses against the unigram plateau, and what the data looked like; without
-        training steps only how the weights were initialised, as the text is not read.
+        Training averages, held-out losses and what the data looked like; without steps, no text is read or described.
 
     Raises:
         InputError: Text that cannot be trained on, found before training.
         ConfigError: Settings that contradict each other or the inputs.
         TrainingError: A loss that is not finite, a full disk, or a checkpoint without encoder weights.
     """
-    started = time.perf_counter()
     _check_inputs(config, segmented, embeddings)
     pieces = load_wordpiece(_tokenizer_source(config.init_from, tokenizer))
+    model, initial = _initial_model(config, pieces, embeddings, out_dir)
+    if config.trains:
+        words = segmented if config.masking == "whole_word" else None
+        metrics = _pretrain(config, model, pieces, corpus, words, out_dir, checkpoint_dir, log_metrics)
+    else:
+        metrics = {"num_train_steps": 0.0, "num_parameters": float(model.num_parameters())}
+    _save(config, model, pieces, out_dir)
+    return {**initial, **metrics}
+
+
+def _pretrain(
+    config: PretrainingConfig,
+    model: BertForPreTraining,
+    pieces: BertTokenizerFast,
+    corpus: Path,
+    words: Path | None,
+    out_dir: Path,
+    checkpoint_dir: Path | None,
+    log_metrics: LogMetrics,
+) -> Metrics:
+    started = time.perf_counter()
     device = choose_device()
     precision = choose_precision(config.precision, device)
-    model, initial = _initial_model(config, pieces, embeddings, out_dir)
-    if not config.trains:
-        _save(config, model, pieces, out_dir)
-        return {**initial, "num_train_steps": 0.0, "num_parameters": _num_parameters(model)}
     model.to(device)
     with tempfile.TemporaryDirectory(dir=out_dir, prefix=".ids-") as scratch:
-        train_split, held_out, described = _prepare(config, corpus, pieces, segmented, Path(scratch))
+        train_split, held_out, described = _prepare(config, corpus, pieces, words, Path(scratch))
         data = _packed_data(config, train_split, pieces)
         described |= _describe(config, data, train_split, corpus)
         log_metrics({"padding_share": described["padding_share"]})
@@ -88,16 +103,15 @@ def pretrain_bert(
             _step_losses(config, model, data, device, precision, meter),
             _settings(config, precision),
             checkpoint_dir=checkpoint_dir,
-            log_metrics=_with_throughput(log_metrics, meter),
+            log_metrics=with_throughput(log_metrics, meter),
         )
         final = evaluate(model, held_out, nsp=config.nsp, device=device, precision=precision)
         plateau = unigram_loss(train_split.ids, held_out.labels, len(pieces))
     final |= {"unigram_mlm_loss": plateau, "nats_below_unigram": plateau - final["val_mlm_loss"]}
     log_metrics({name: final[name] for name in final})
-    _save(config, model, pieces, out_dir)
     if result.step_seconds:
         final["train_step_share"] = result.step_seconds / (time.perf_counter() - started)
-    return {**described, **initial, **_training_metrics(config, model, result, meter, precision), **final}
+    return {**described, **_training_metrics(config, model, result, meter, precision), **final}
 
 
 def _check_inputs(config: PretrainingConfig, segmented: Path | None, embeddings: Path | None) -> None:
@@ -153,9 +167,8 @@ def _initial_model(
 
 
 def _prepare(
-    config: PretrainingConfig, corpus: Path, tokenizer: BertTokenizerFast, segmented: Path | None, scratch: Path
+    config: PretrainingConfig, corpus: Path, tokenizer: BertTokenizerFast, words: Path | None, scratch: Path
 ) -> tuple[TokenizedCorpus, HeldOut, Metrics]:
-    words = segmented if config.masking == "whole_word" else None
     train_split = tokenize_corpus(corpus, "train", tokenizer, scratch, words)
     validation = tokenize_corpus(corpus, "validation", tokenizer, scratch)
     if config.nsp:
@@ -222,13 +235,6 @@ def _settings(config: PretrainingConfig, precision: Precision) -> TrainingSettin
     )
 
 
-def _with_throughput(log_metrics: LogMetrics, meter: Throughput) -> LogMetrics:
-    def log(metrics: Mapping[str, float], *, step: int | None = None) -> None:
-        log_metrics({**metrics, "tokens_per_second": meter.rate()}, step=step)
-
-    return log
-
-
 def _step_losses(
     config: PretrainingConfig,
     model: BertForPreTraining,
@@ -270,10 +276,6 @@ def _save(config: PretrainingConfig, model: BertForPreTraining, tokenizer: BertT
     )
 
 
-def _num_parameters(model: BertForPreTraining) -> float:
-    return float(sum(parameter.numel() for parameter in model.parameters()))
-
-
 def _training_metrics(
     config: PretrainingConfig,
     model: BertForPreTraining,
@@ -285,7 +287,7 @@ def _training_metrics(
         **result.final_metrics,
         "num_train_steps": float(result.num_steps),
         "num_train_tokens": float(meter.num_tokens),
-        "num_parameters": _num_parameters(model),
+        "num_parameters": float(model.num_parameters()),
         "num_threads": float(torch.get_num_threads()),
         "bfloat16": float(precision == "bfloat16"),
         "train_seconds": result.seconds,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from components.bert.batches import Batch
+from components.contract import LogMetrics
 from components.formats import IGNORE_INDEX
 
 
@@ -39,3 +41,12 @@ class Throughput:
     def masked_share(self) -> float:
         """Measured share of pieces to predict; near ``mlm_probability``."""
         return self.num_masked / max(self.num_maskable, 1)
+
+
+def with_throughput(log_metrics: LogMetrics, meter: Throughput) -> LogMetrics:
+    """Add ``tokens_per_second`` to whatever is logged."""
+
+    def log(metrics: Mapping[str, float], *, step: int | None = None) -> None:
+        log_metrics({**metrics, "tokens_per_second": meter.rate()}, step=step)
+
+    return log

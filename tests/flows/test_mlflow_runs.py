@@ -125,8 +125,8 @@ def test_views_are_created_once_and_name_metrics_we_log(client):
 
     install_views(client)
     install_views(client)
-    for name, view in json.loads(VIEWS_FILE.read_text(encoding="utf-8")).items():
-        tags = client.get_experiment_by_name(name).tags
+    for view in json.loads(VIEWS_FILE.read_text(encoding="utf-8")):
+        tags = client.get_experiment_by_name(view["experiment"]).tags
         assert tags[f"mlflow.sharedViewState.{view['key']}"] == encode_view(view)
 
 

@@ -45,10 +45,11 @@ def measure(home: Path) -> list[tuple[str, float, str]]:
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024**2
     second, output = timed(environment, "run", "quick")
     again = sum(line.strip().startswith("ran ") for line in output.splitlines())
-    rows = {row["rung"]: row for row in json.loads(timed(environment, "leaderboard", "--json")[1])["rows"]}
+    board = json.loads(timed(environment, "leaderboard", "--json")[1])["rows"]
+    rows = {(row["task"], row["rung"]): row for row in board}
     bert = newest_metrics(home, "pretrain_bert")
     return [
-        ("quick ladder, seconds", first, "<= 600"),
+        ("quick ladder, seconds", first, "<= 720"),
         ("largest process, GiB", peak, "<= 4"),
         ("second run, seconds", second, "<= 20"),
         ("stages run again in the second run", again, "0"),
@@ -57,8 +58,13 @@ def measure(home: Path) -> list[tuple[str, float, str]]:
         ("pretraining, share of wall time in steps", bert["train_step_share"], ">= 0.9"),
         ("pretraining, tokens per second", bert["tokens_per_second"], ""),
         ("held-out MLM, nats below the unigram plateau", bert["nats_below_unigram"], ">= 1"),
-        ("bert minus bert_random, accuracy", rows["bert"]["mean"] - rows["bert_random"]["mean"], "> 0"),
+        *(_gain(rows, task) for task in dict.fromkeys(row["task"] for row in board)),
     ]
+
+
+def _gain(rows: dict[tuple[str, str], dict[str, Any]], task: str) -> tuple[str, float, str]:
+    bert, control = rows[task, "bert"], rows[task, "bert_random"]
+    return f"bert minus bert_random, {bert['metric']}", bert["mean"] - control["mean"], "> 0"
 
 
 def main() -> None:

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from components.datasets.source_config import SourceConfig
 from components.errors import InputError
+from components.formats import Split
 
 
 @contextmanager
@@ -32,6 +34,33 @@ def hub_dataset(hub_id: str, *, hub_config: str | None, revision: str | None) ->
     with tempfile.TemporaryDirectory() as cache:
         # A local folder is converted afresh: the library's own cache would not notice every change of a file.
         yield _load(hub_id, hub_config, {"cache_dir": cache} if local else {"revision": revision}, local)
+
+
+@contextmanager
+def hub_splits(config: SourceConfig) -> Iterator[dict[Split, tuple[str, Any]]]:
+    """The hub splits that a configuration names: by our split, their own name and their rows.
+
+    Raises:
+        InputError: As in ``hub_dataset``; or a split is used twice, or is not there.
+    """
+    given: dict[Split, str | None] = {
+        "train": config.train_split,
+        "validation": config.validation_split,
+        "test": config.test_split,
+    }
+    wanted = {split: name for split, name in given.items() if name is not None}
+    if len(set(wanted.values())) != len(wanted):
+        raise InputError(f"one hub split is used twice: {wanted}", remedy="give each split its own name")
+    assert config.hub_id is not None
+    with hub_dataset(config.hub_id, hub_config=config.hub_config, revision=config.revision) as dataset:
+        for name in wanted.values():
+            if name not in dataset:
+                raise InputError(
+                    f"no split {name!r}; splits are {', '.join(map(repr, dataset))}",
+                    file=config.hub_id,
+                    remedy="set train_split, validation_split or test_split",
+                )
+        yield {split: (name, dataset[name]) for split, name in wanted.items()}
 
 
 def _load(hub_id: str, hub_config: str | None, arguments: dict[str, Any], local: bool) -> Any:

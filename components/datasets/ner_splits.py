@@ -9,7 +9,7 @@ from components.datasets.labels import show
 from components.datasets.ner_config import NerDatasetConfig
 from components.datasets.ner_rows import DroppedRow, NerFacts, NerRow
 from components.datasets.rows import LabelledText
-from components.datasets.splits import Dropped, limit_texts, remove_duplicates, split_texts
+from components.datasets.splits import Dropped, limit_texts, refuse_empty, remove_duplicates, split_texts
 from components.errors import InputError
 from components.examples import SPLITS
 from components.formats import Split
@@ -27,22 +27,6 @@ class NamedRow:
         return LabelledText(self.id, self.row.text, " ".join(self.row.tags()), self.row.place)
 
 
-def refuse_repeated_ids(rows: Iterable[NamedRow]) -> None:
-    """Refuse an id that two rows have.
-
-    Raises:
-        InputError: With the places of both.
-    """
-    places: dict[str, str] = {}
-    for named in rows:
-        if named.id in places:
-            raise InputError(
-                f"{named.row.place}: id {named.id!r} was used at {places[named.id]} already",
-                remedy="give every row of every split its own id, or leave id_column out",
-            )
-        places[named.id] = named.row.place
-
-
 def make_splits(
     rows: Mapping[Split, Sequence[NamedRow]], config: NerDatasetConfig, facts: NerFacts
 ) -> dict[Split, list[NamedRow]]:
@@ -54,30 +38,22 @@ def make_splits(
     Raises:
         InputError: A split is empty.
     """
-    test_fraction = 0.0 if "test" in rows else config.test_fraction
-    validation_fraction = 0.0 if "validation" in rows else config.validation_fraction
+    fractions = config.fractions(rows)
     train = list(rows["train"])
-    if test_fraction or validation_fraction:
+    if any(fractions.values()):
         train = _distinct_texts(train, facts)
     units = _units(train)
     placed = split_texts(
-        (LabelledText(key, text, "", "") for key, text in units.items()),
-        test_fraction=test_fraction,
-        validation_fraction=validation_fraction,
-        seed=config.seed,
+        (LabelledText(key, text, "", "") for key, text in units.items()), **fractions, seed=config.seed
     )
     split_of = {unit.id: split for split, members in placed.items() for unit in members}
     splits = {split: [row for row in train if split_of[_unit_key(row)] == split] for split in SPLITS}
     splits.update({split: list(given) for split, given in rows.items() if split != "train"})
-    limits: dict[Split, int | None] = {
-        "validation": config.num_validation_examples,
-        "test": config.num_test_examples,
-    }
-    for split, limit in limits.items():
+    for split, limit in config.limits.items():
         kept, dropped = limit_texts([row.labelled() for row in splits[split]], limit, config.seed)
         splits[split] = _chosen(splits[split], kept)
         facts.drop(_dropped(dropped))
-    _refuse_empty(splits, len(rows["train"]))
+    refuse_empty(splits, len(rows["train"]))
     return splits
 
 
@@ -109,15 +85,6 @@ def _dropped(rows: Iterable[Dropped]) -> Iterator[DroppedRow]:
     for row in rows:
         reason = "contradictory_tags" if row.reason == "contradictory_label" else row.reason
         yield DroppedRow(row.id, reason, row.other)
-
-
-def _refuse_empty(splits: Mapping[Split, Sequence[NamedRow]], num_rows: int) -> None:
-    for split in SPLITS:
-        if not splits[split]:
-            raise InputError(
-                f"the {split} split is empty ({num_rows} training rows read)",
-                remedy=f"add rows, or name a {split} file, or raise {split}_fraction",
-            )
 
 
 # --- entity types ----------------------------------------------------------------------------------------------------

@@ -11,13 +11,12 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from components.artifacts import digest_file
 from components.contract import LogMetrics, Metrics, ignore_metrics
 from components.datasets.ner_config import NerDatasetConfig
 from components.datasets.ner_rows import DroppedRow, NerFacts, NerRow
 from components.datasets.ner_sources import read_ner_source
-from components.datasets.ner_splits import NamedRow, entity_types, make_splits, refuse_repeated_ids
-from components.datasets.rows import source_names
+from components.datasets.ner_splits import NamedRow, entity_types, make_splits
+from components.datasets.rows import file_digests, refuse_repeated_ids
 from components.errors import InputError
 from components.examples import SPLITS, TaggedText, write_labels, write_task
 from components.formats import Split, write_json, write_jsonl
@@ -67,7 +66,7 @@ def prepare_ner(config: NerDatasetConfig, *, out_dir: Path, log_metrics: LogMetr
     rows, names = read_ner_source(config, facts)
     facts.counts["num_rows"] = len(facts.dropped) + sum(map(len, rows.values()))
     checked = {split: _check_rows(part, names, config, facts) for split, part in rows.items()}
-    refuse_repeated_ids(row for part in checked.values() for row in part)
+    refuse_repeated_ids((named.id, named.row.place) for part in checked.values() for named in part)
     splits = make_splits(checked, config, facts)
     types, facts.counts["num_entities_unseen_label"] = entity_types(
         splits, config.labels, stop_on_unseen=config.unseen_label == "stop"
@@ -181,7 +180,7 @@ def _write_dataset(
         "entities": {split: _count_types(splits[split]) for split in SPLITS},
         "forms": facts.forms,
         "places": facts.places,
-        "files": _file_digests(config),
+        "files": file_digests(config),
         "source": config.source,
         "language": config.language,
         "token_unit": config.unit,
@@ -199,12 +198,3 @@ def _example(named: NamedRow) -> dict[str, Any]:
 
 def _count_types(rows: Iterable[NamedRow]) -> dict[str, int]:
     return Counter(entity.type for named in rows for entity in named.row.entities)
-
-
-def _file_digests(config: NerDatasetConfig) -> dict[str, str]:
-    files = config.external_files()
-    if config.source == "hub":
-        root = Path(config.hub_id or "")
-        return {path.relative_to(root).as_posix(): digest_file(path) for path in files}
-    names = source_names(files)
-    return {names[str(path)]: digest_file(path) for path in files}

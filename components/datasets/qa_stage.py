@@ -9,14 +9,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from components.artifacts import digest_file
 from components.contract import LogMetrics, Metrics, ignore_metrics
 from components.datasets.cloze_baselines import measure_baselines
 from components.datasets.qa_alignment import Misaligned, align_answers, refuse_misaligned, report_rows
 from components.datasets.qa_config import QuestionAnsweringDatasetConfig
 from components.datasets.qa_sources import QuestionSource, read_questions
 from components.datasets.questions import RawQuestion, check_consistent, check_texts, refuse_repeated_ids
-from components.datasets.rows import source_names, text_key
+from components.datasets.rows import file_digests, source_names, text_key
 from components.datasets.splits import Dropped, limit_texts, split_of
 from components.errors import InputError
 from components.examples import SOURCE_SENTENCES, SPLITS, Answer, Question, write_examples, write_task
@@ -137,8 +136,7 @@ def _make_splits(
     for question in checked["train"]:
         splits[_split_of(question.raw, checked, config)].append(question)
     splits.update({split: part for split, part in checked.items() if split != "train"})
-    limits: dict[Split, int | None] = {"validation": config.num_validation_examples, "test": config.num_test_examples}
-    for split, limit in limits.items():
+    for split, limit in config.limits.items():
         splits[split], dropped = limit_texts(splits[split], limit, config.seed)
         findings.drop(dropped)
     for split in SPLITS:
@@ -153,8 +151,7 @@ def _make_splits(
 def _split_of(question: RawQuestion, checked: Mapping[Split, Any], config: QuestionAnsweringDatasetConfig) -> Split:
     return split_of(
         text_key(question.article if config.split_by == "article" else question.passage),
-        test_fraction=0.0 if "test" in checked else config.test_fraction,
-        validation_fraction=0.0 if "validation" in checked else config.validation_fraction,
+        **config.fractions(checked),
         seed=config.seed,
     )
 
@@ -179,7 +176,6 @@ def _write(
     config: QuestionAnsweringDatasetConfig,
     findings: _Findings,
 ) -> None:
-    files = config.external_files()
     for split in SPLITS:
         questions = [_question(checked, config.opencc) for checked in splits[split]]
         findings.counts[f"num_{split}"] = write_examples(out_dir, split, questions)
@@ -188,9 +184,9 @@ def _write(
     write_task(out_dir, "question_answering")
     write_json(out_dir / "normalization.json", NormalizationConfig().model_dump(mode="json"))
     write_jsonl(out_dir / "dropped.jsonl", map(asdict, findings.dropped))
-    names = source_names(files) if config.source == "files" else {}
+    names = source_names(config.external_files()) if config.source == "files" else {}
     write_jsonl(out_dir / "misaligned.jsonl", report_rows(findings.misaligned, names))
-    card: dict[str, Any] = {"counts": findings.counts, "source": config.source, "files": _file_digests(config, files)}
+    card: dict[str, Any] = {"counts": findings.counts, "source": config.source, "files": file_digests(config)}
     if source.built:
         card["baselines"] = _baselines(splits, source)
         write_jsonl(out_dir / SOURCE_SENTENCES, _source_sentences(splits, source))
@@ -209,11 +205,3 @@ def _source_sentences(splits: Mapping[Split, Sequence[_Checked]], source: Questi
     for split in SPLITS:
         for checked in splits[split]:
             yield {"id": checked.id, "text": source.built[checked.id].sentence}
-
-
-def _file_digests(config: QuestionAnsweringDatasetConfig, files: Sequence[Path]) -> dict[str, str]:
-    if config.source == "hub":
-        root = Path(config.hub_id or "")
-        return {path.relative_to(root).as_posix(): digest_file(path) for path in files}
-    names = source_names(files)
-    return {names[str(path)]: digest_file(path) for path in files}

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from components.artifacts import digest_file
+from components.datasets.source_config import SourceConfig
 from components.errors import InputError
 
 
@@ -151,3 +153,32 @@ def source_names(files: Sequence[Path]) -> dict[str, str]:
             parts += 1
         names[str(path)] = "/".join(full.parts[-parts:])
     return names
+
+
+def file_digests(config: SourceConfig) -> dict[str, str]:
+    """SHA-256 of every file that a data set is read from, by its short name; of hub folders by its path within."""
+    files = config.external_files()
+    if config.source == "hub":
+        root = Path(config.hub_id or "")
+        return {path.relative_to(root).as_posix(): digest_file(path) for path in files}
+    names = source_names(files)
+    return {names[str(path)]: digest_file(path) for path in files}
+
+
+def refuse_repeated_ids(rows: Iterable[tuple[str, str]]) -> None:
+    """Refuse an id that two rows have: one prediction would overwrite the other.
+
+    Args:
+        rows: Id and place (``file:line``) of every row of every split.
+
+    Raises:
+        InputError: With the places of both.
+    """
+    places: dict[str, str] = {}
+    for name, place in rows:
+        if name in places:
+            raise InputError(
+                f"{place}: id {name!r} was used at {places[name]} already",
+                remedy="give every row of every split its own id, or leave id_column out",
+            )
+        places[name] = place

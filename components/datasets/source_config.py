@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
@@ -73,6 +74,18 @@ class SourceConfig(StageConfig):
         """The given files by split."""
         given: dict[Split, str | None] = {"train": self.train, "validation": self.validation, "test": self.test}
         return {split: Path(path) for split, path in given.items() if path is not None}
+
+    @property
+    def limits(self) -> dict[Split, int | None]:
+        """At most how many examples the splits hold that are not trained on."""
+        return {"validation": self.num_validation_examples, "test": self.num_test_examples}
+
+    def fractions(self, given: Collection[Split]) -> dict[str, float]:
+        """``test_fraction`` and ``validation_fraction`` in force: 0 for splits that have data of their own."""
+        return {
+            "test_fraction": 0.0 if "test" in given else self.test_fraction,
+            "validation_fraction": 0.0 if "validation" in given else self.validation_fraction,
+        }
 
     def external_files(self) -> list[Path]:
         """Every file the stage reads, so that a changed file is another cache key."""

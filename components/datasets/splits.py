@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 from components.datasets.rows import LabelledText
+from components.errors import InputError
+from components.examples import SPLITS
 from components.formats import Split
 
 DropReason = Literal[
@@ -111,3 +113,21 @@ def limit_texts(texts: Sequence[K], num_examples: int | None, seed: int) -> tupl
     chosen = set(ranked[:num_examples])
     kept = [text for index, text in enumerate(texts) if index in chosen]
     return kept, [Dropped(text.id, "over_limit") for index, text in enumerate(texts) if index not in chosen]
+
+
+def refuse_empty(splits: Mapping[Split, Sequence[object]], num_rows: int) -> None:
+    """Refuse a data set with an empty split.
+
+    Args:
+        splits: Rows of every split.
+        num_rows: Training rows that were read.
+
+    Raises:
+        InputError: Naming the split.
+    """
+    for split in SPLITS:
+        if not splits[split]:
+            raise InputError(
+                f"the {split} split is empty ({num_rows} training rows read)",
+                remedy=f"add rows, or name a {split} file, or raise {split}_fraction",
+            )

@@ -9,15 +9,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from components.artifacts import digest_file
 from components.contract import LogMetrics, Metrics, ignore_metrics
 from components.datasets.audit import audit_splits
 from components.datasets.audit_views import learned_names
 from components.datasets.config import AuditConfig, DatasetConfig
 from components.datasets.labels import label_name, label_set
-from components.datasets.rows import LabelledText, Row, Rows, source_names, text_value
+from components.datasets.rows import LabelledText, Row, Rows, file_digests, refuse_repeated_ids, text_value
 from components.datasets.sources import SourceRows, read_source
-from components.datasets.splits import Dropped, limit_texts, remove_duplicates, split_texts
+from components.datasets.splits import Dropped, limit_texts, refuse_empty, remove_duplicates, split_texts
 from components.errors import ArtifactError, InputError
 from components.examples import (
     SOURCE_SENTENCES,
@@ -71,7 +70,7 @@ def prepare_dataset(config: DatasetConfig, *, out_dir: Path, log_metrics: LogMet
     findings = _Findings(Counter(dict.fromkeys(_ALWAYS_COUNTED, 0)))
     source = read_source(config)
     texts = {split: _check_rows(parts, source, config, findings) for split, parts in source.parts.items()}
-    _refuse_repeated_ids(texts)
+    refuse_repeated_ids((text.id, text.place) for part in texts.values() for text in part)
     splits = _make_splits(texts, config, findings)
     labels, findings.counts["num_rows_unseen_label"] = label_set(
         splits, config.labels, stop_on_unseen=config.unseen_label == "stop"
@@ -135,42 +134,21 @@ def _normalize(value: Any, row: Row, config: DatasetConfig, findings: _Findings)
     return normalized.text if normalized.text.strip() else ""
 
 
-def _refuse_repeated_ids(texts: Mapping[Split, Sequence[LabelledText]]) -> None:
-    places: dict[str, str] = {}
-    for text in (text for split in texts.values() for text in split):
-        if text.id in places:
-            raise InputError(
-                f"{text.place}: id {text.id!r} was used at {places[text.id]} already",
-                remedy="give every row of every split its own id, or leave id_column out",
-            )
-        places[text.id] = text.place
-
-
 def _make_splits(
     texts: dict[Split, list[LabelledText]], config: DatasetConfig, findings: _Findings
 ) -> dict[Split, list[LabelledText]]:
     """Split what is missing off the training rows, then apply the limits."""
-    test_fraction = 0.0 if "test" in texts else config.test_fraction
-    validation_fraction = 0.0 if "validation" in texts else config.validation_fraction
+    fractions = config.fractions(texts)
     train = texts["train"]
-    if test_fraction or validation_fraction:
+    if any(fractions.values()):
         train, dropped, findings.counts["num_texts_contradictory"] = remove_duplicates(train)
         findings.drop(dropped)
-    splits = split_texts(train, test_fraction=test_fraction, validation_fraction=validation_fraction, seed=config.seed)
+    splits = split_texts(train, **fractions, seed=config.seed)
     splits.update({split: rows for split, rows in texts.items() if split != "train"})
-    limits: dict[Split, int | None] = {
-        "validation": config.num_validation_examples,
-        "test": config.num_test_examples,
-    }
-    for split, limit in limits.items():
+    for split, limit in config.limits.items():
         splits[split], dropped = limit_texts(splits[split], limit, config.seed)
         findings.drop(dropped)
-    for split in SPLITS:
-        if not splits[split]:
-            raise InputError(
-                f"the {split} split is empty ({len(texts['train'])} training rows read)",
-                remedy=f"add rows, or name a {split} file, or raise {split}_fraction",
-            )
+    refuse_empty(splits, len(texts["train"]))
     return splits
 
 
@@ -192,21 +170,10 @@ def _write_dataset(
     card: dict[str, Any] = {
         "counts": findings.counts,
         "labels": {split: Counter(text.label for text in splits[split]) for split in SPLITS},
-        "files": _file_digests(config),
+        "files": file_digests(config),
         "source": config.source,
     }
     write_json(out_dir / "dataset.json", card)
-
-
-def _file_digests(config: DatasetConfig) -> dict[str, str]:
-    files = config.external_files()
-    root = Path(config.hub_id or "")
-    names = (
-        {str(path): path.relative_to(root).as_posix() for path in files}
-        if config.source == "hub"
-        else source_names(files)
-    )
-    return {names[str(path)]: digest_file(path) for path in files}
 
 
 def audit_leaks(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from components.artifacts import write_atomic
-from components.errors import ArtifactError
+from components.errors import ArtifactError, InputError
 
 Split = Literal["train", "validation", "test"]
 IGNORE_INDEX = -100
@@ -49,6 +49,20 @@ def read_jsonl(path: Path) -> Iterator[Any]:
     with path.open(encoding="utf-8", newline="\n") as stream:
         for line in stream:
             yield json.loads(line)
+
+
+def numbered_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the 1-based line and value of every line of a JSON-lines file, to be checked.
+
+    Raises:
+        InputError: A line is not a JSON value; with the line.
+    """
+    with path.open(encoding="utf-8", newline="\n") as stream:
+        for line, text in enumerate(stream, 1):
+            try:
+                yield line, json.loads(text)
+            except ValueError as error:
+                raise InputError(f"not a JSON value: {error}", file=path, line=line) from error
 
 
 # --- corpus shards ---------------------------------------------------------------------------------------------------

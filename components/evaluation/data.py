@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from components.errors import InputError
 from components.examples import OUTSIDE, AnyExample, Example, Question, TaggedText, TaskName, parse_example
+from components.formats import numbered_rows
 from components.scoring.entities import entities_of
 
 View = Literal["all", "never_leaked"]
@@ -130,15 +130,10 @@ def _misfit(item: AnyExample, predicted: Any) -> str:
 def _rows(path: Path, fields: dict[str, type]) -> Iterator[tuple[int, dict[str, Any]]]:
     if not path.is_file():
         raise InputError("no such file", file=path)
-    with path.open(encoding="utf-8", newline="\n") as stream:
-        for line, text in enumerate(stream, 1):
-            try:
-                row = json.loads(text)
-            except ValueError as error:
-                raise InputError(f"not a JSON value: {error}", file=path, line=line) from error
-            if not isinstance(row, dict) or not all(isinstance(row.get(name), kind) for name, kind in fields.items()):
-                raise InputError(f"a row needs {_spell(fields)}", file=path, line=line)
-            yield line, row
+    for line, row in numbered_rows(path):
+        if not isinstance(row, dict) or not all(isinstance(row.get(name), kind) for name, kind in fields.items()):
+            raise InputError(f"a row needs {_spell(fields)}", file=path, line=line)
+        yield line, row
 
 
 def _spell(fields: dict[str, type]) -> str:

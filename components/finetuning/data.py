@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,7 +12,7 @@ import numpy as np
 
 from components.errors import InputError
 from components.examples import E, select_examples
-from components.formats import Split, read_json
+from components.formats import Split, numbered_rows, read_json
 from components.text.normalization import NormalizationConfig
 
 T = TypeVar("T")
@@ -57,7 +56,7 @@ def read_rows(dataset: Path, split: Split, parse: Callable[[Path, int, dict[str,
         raise InputError("no such file", file=path, remedy="give a dataset written by a data set stage")
     lines: dict[str, int] = {}
     examples = []
-    for line, row in _numbered_rows(path):
+    for line, row in numbered_rows(path):
         if not isinstance(row, dict):
             raise InputError(f"a row is an object, not {str(row)[:40]!r}", file=path, line=line)
         example = parse(path, line, row)
@@ -68,15 +67,6 @@ def read_rows(dataset: Path, split: Split, parse: Callable[[Path, int, dict[str,
     if not examples:
         raise InputError(f"the {split} split has no examples", file=path, remedy="add labelled examples to it")
     return examples
-
-
-def _numbered_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    with path.open(encoding="utf-8", newline="\n") as stream:
-        for line, text in enumerate(stream, 1):
-            try:
-                yield line, json.loads(text)
-            except ValueError as error:
-                raise InputError(f"not a JSON value: {error}", file=path, line=line) from error
 
 
 def check_fields(path: Path, line: int, row: dict[str, Any], fields: Sequence[str]) -> None:

@@ -1,0 +1,151 @@
+"""Every pair of rungs in one view: difference, interval, test, and what the test could have found."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.evaluation.comparison import Resampled
+from components.evaluation.comparison_config import ComparisonConfig, Control
+from components.evaluation.paired import PairedTest, Spread, difference_test, holm, mcnemar_test
+from components.evaluation.paired_power import (
+    MAX_FACTOR,
+    detectable_difference,
+    difference_power,
+    items_needed,
+    mcnemar_power,
+)
+from components.evaluation.tasks import Metric
+
+STATED_DIFFERENCE = 0.03
+"""The true difference whose power every pair states: three points."""
+Pair = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A test, the power of a true difference at a factor on the items, and whether the seeds limit it."""
+
+    test: PairedTest
+    power: Callable[[float, float], float]
+    """Power by true difference and factor on the present number of items."""
+    steady_power: Callable[[float], float]
+    """Power by true difference with very many items, if the seeds were all alike."""
+
+
+def all_pairs(
+    config: ComparisonConfig, resampled: Resampled, runs: Mapping[str, Mapping[int, int]], metric: str, function: Metric
+) -> list[Pair]:
+    """Tests of all pairs of rungs, the one with the higher mean first; p values adjusted for all of them (Holm).
+
+    Args:
+        config: Settings.
+        resampled: Metric values of all entries in this view.
+        runs: For each rung, best first, the position of each seed's values in ``resampled``.
+        metric: Name of the metric.
+        function: The metric.
+    """
+    names = list(runs)
+    found = []
+    for index, first in enumerate(names):
+        for second in names[index + 1 :]:
+            outcome = _test(config, resampled, *common_seeds(runs[first], runs[second]), metric, function)
+            found.append({"first": first, "second": second, **_describe(config, resampled.num_items, outcome)})
+    for pair, adjusted in zip(found, holm([pair["p"] for pair in found]), strict=True):
+        pair |= {"p_holm": adjusted, "significant": adjusted < config.alpha}
+    return found
+
+
+def common_seeds(first: Mapping[int, int], second: Mapping[int, int]) -> tuple[list[int], list[int]]:
+    """Positions of the runs of two rungs, seed by seed: equal seeds saw the same labels and are compared.
+
+    Rungs that share no seed are paired in order, which is right too, only less sharp.
+    """
+    shared = sorted(set(first) & set(second))
+    if shared:
+        return [first[seed] for seed in shared], [second[seed] for seed in shared]
+    ordered = [[runs[seed] for seed in sorted(runs)] for runs in (first, second)]
+    size = min(map(len, ordered))
+    return ordered[0][:size], ordered[1][:size]
+
+
+def find_pair(pairs: Sequence[Pair], first: str, second: str) -> Pair:
+    """The pair of two rungs, turned so that positive differences favour ``first``."""
+    for pair in pairs:
+        if (pair["first"], pair["second"]) == (first, second):
+            return pair
+        if (pair["second"], pair["first"]) == (first, second):
+            turned = {"difference": -pair["difference"], "low": -pair["high"], "high": -pair["low"]}
+            return {**pair, "first": first, "second": second, **turned}
+    raise KeyError((first, second))
+
+
+def control_rows(controls: Sequence[Control], pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """What each ingredient adds: the difference of the rung that has it and the one that lacks it."""
+    rows = []
+    for control in controls:
+        pair = find_pair(pairs, control.with_, control.without)
+        numbers = {name: pair[name] for name in ("difference", "low", "high", "p", "p_holm", "significant")}
+        effect = "unclear" if not pair["significant"] else "adds" if pair["difference"] > 0 else "costs"
+        names = {"ingredient": control.ingredient, "without": control.without, "with": control.with_}
+        rows.append({**names, **numbers, "effect": effect})
+    return rows
+
+
+def typical_detectable(pairs: Sequence[Pair]) -> float | None:
+    """Median of the minimum detectable differences; None where most pairs have none."""
+    found = [pair["minimum_detectable_difference"] for pair in pairs]
+    median = statistics.median_high([2.0 if value is None else value for value in found]) if found else 2.0
+    return None if median > 1 else median
+
+
+def _test(
+    config: ComparisonConfig, resampled: Resampled, first: list[int], second: list[int], metric: str, function: Metric
+) -> Outcome:
+    if len(first) == 1 and metric == "accuracy":
+        return _exact(config, *(function(resampled.counts[runs[0]]) > 0.5 for runs in (first, second)))
+    values = resampled.values[first] - resampled.values[second]
+    drawn = resampled.resampled[first] - resampled.resampled[second]
+    test, spread = difference_test(values, drawn, resampled.num_clusters, config.alpha)
+
+    def power(difference: float, factor: float = 1.0) -> float:
+        return difference_power(difference, spread.with_items(factor) if factor != 1 else spread, config.alpha)
+
+    return Outcome(test, power, lambda difference: difference_power(difference, _steady(spread), config.alpha))
+
+
+def _steady(spread: Spread) -> Spread:
+    return replace(spread.with_items(MAX_FACTOR), seeds=0.0)
+
+
+def _exact(config: ComparisonConfig, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Outcome:
+    alone = int((first & ~second).sum()), int((second & ~first).sum())
+    size = len(first)
+    test = mcnemar_test(*alone, size, config.alpha)
+    # One item more than was seen: two models that never differed might differ on the next item.
+    differing = (sum(alone) + 1) / (size + 1)
+
+    def power(difference: float, factor: float = 1.0) -> float:
+        return mcnemar_power(difference, differing, max(round(size * factor), 1), config.alpha)
+
+    return Outcome(test, power, lambda difference: power(difference, MAX_FACTOR))
+
+
+def _describe(config: ComparisonConfig, num_items: int, outcome: Outcome) -> dict[str, Any]:
+    size = abs(outcome.test.difference)
+    needed = items_needed(lambda factor: outcome.power(size, factor), config.power, num_items) if size else None
+    limit = None
+    if needed is None:
+        limit = "seeds" if size and outcome.steady_power(size) >= config.power else "no_difference"
+    return {
+        **asdict(outcome.test),
+        "minimum_detectable_difference": detectable_difference(lambda value: outcome.power(value, 1.0), config.power),
+        "power_at_3_points": outcome.power(STATED_DIFFERENCE, 1.0),
+        "items_to_separate": needed,
+        "not_separable_because": limit,
+    }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import json
+import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -87,12 +88,21 @@ def reachable_code(module: str) -> tuple[tuple[tuple[str, str], ...], tuple[str,
         name = pending.pop()
         if name in digests or (path := _module_file(name)) is None:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = _parsed(path)
         imported = _imported_modules(tree)
         libraries |= {_DISTRIBUTIONS[root] for item in imported if (root := item.split(".")[0]) in _DISTRIBUTIONS}
         digests[name] = digest_bytes(ast.dump(_without_docstrings(tree)).encode())[:16]
         pending += [item for item in imported if item.startswith("components.")]
     return tuple(sorted(digests.items())), tuple(sorted(libraries))
+
+
+_parsing = threading.Lock()
+
+
+def _parsed(path: Path) -> ast.Module:
+    # Python 3.11 fails at random when two threads parse at once (CPython issue 106905).
+    with _parsing:
+        return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _module_file(name: str) -> Path | None:
@@ -130,7 +140,7 @@ def stage_inputs(module: str, function: str) -> dict[str, bool]:
     """Names of a stage function's keyword-only arguments, True where required; read without importing the module."""
     path = _module_file(module)
     assert path is not None, f"no module {module}"
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in _parsed(path).body:
         if isinstance(node, ast.FunctionDef) and node.name == function:
             pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
             return {argument.arg: default is None for argument, default in pairs}

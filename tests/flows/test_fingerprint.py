@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -137,3 +139,22 @@ def test_the_most_similar_stored_result_explains_the_miss():
     manifests = [{"identity": {"config": {"a": 5, "b": 6}}}, {"identity": {"config": {"a": 1, "b": 3}}}]
     assert fingerprint.why_not_reused(manifests, wanted) == ["config.b 3 → 2"]
     assert fingerprint.why_not_reused([], wanted) == []
+
+
+def test_no_two_threads_parse_at_once(monkeypatch):
+    """Python 3.11's parser fails at random when two threads build trees at once."""
+    parse, running, most = fingerprint.ast.parse, [], []
+
+    def watched(text):
+        running.append(1)
+        most.append(len(running))
+        time.sleep(0.002)
+        tree = parse(text)
+        running.pop()
+        return tree
+
+    monkeypatch.setattr(fingerprint.ast, "parse", watched)
+    with ThreadPoolExecutor(8) as pool:
+        asked = [("components.bert.stage", "pretrain_bert")] * 20
+        list(pool.map(lambda names: fingerprint.stage_inputs(*names), asked))
+    assert most == [1] * 20

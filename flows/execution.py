@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import datetime
 import importlib.metadata
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from prefect.runtime import deployment, flow_run
 
@@ -20,15 +23,21 @@ from flows.mlflow_runs import RunLog, close_abandoned_runs, open_tracking
 from flows.progress import say
 from flows.tracking import Ladder
 from flows.views import install_views
+from flows.workers import Workers
+
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
-def ladder_execution(parameters: dict[str, Any], tags: dict[str, str]) -> Iterator[tuple[Ladder, RunLog]]:
+def ladder_execution(
+    parameters: dict[str, Any], tags: dict[str, str], num_chains: int
+) -> Iterator[tuple[Ladder, RunLog]]:
     """Open an execution; its aggregate run ends FINISHED, FAILED or KILLED with the block.
 
     Args:
         parameters: The flow's parameters as JSON values, kept as an artifact of the aggregate run.
         tags: Tags for the aggregate run and for every stage run made by this execution.
+        num_chains: Sequences of stages that can run side by side.
     """
     home = open_home()
     client = open_tracking(home)
@@ -41,15 +50,48 @@ def ladder_execution(parameters: dict[str, Any], tags: dict[str, str]) -> Iterat
     run = RunLog(client, "ladders", name, {**tags, **_prefect_tags()})
     client.set_tag(run.run_id, "ladder", run.run_id[:8])
     _log_provenance(run, parameters)
+    workers = Workers(home.root / "workers.log", num_chains)
     status = "FAILED"
     try:
-        yield Ladder(home.store, client, run.run_id, {**tags, "ladder": run.run_id[:8], **_prefect_tags()}), run
+        every = {**tags, "ladder": run.run_id[:8], **_prefect_tags()}
+        yield Ladder(home.store, client, run.run_id, workers, every), run
         status = "FINISHED"
     except KeyboardInterrupt:
         status = "KILLED"
         raise
     finally:
+        workers.close()
         run.close(status)
+
+
+def side_by_side(ladder: Ladder, chains: Sequence[Callable[[Ladder], T]]) -> list[T]:
+    """Run sequences of stages at once, as far as there are cores for them.
+
+    Args:
+        ladder: The execution; each chain gets it with a priority, the first chain the first one.
+        chains: What to run. Each mostly waits: for a core, or for a stage that another chain needs too.
+
+    Returns:
+        The results in order.
+
+    Raises:
+        BaseException: The error of the chain that failed first; all others are stopped, their checkpoints stay.
+    """
+    with ThreadPoolExecutor(len(chains)) as pool:
+        try:
+            # Prefect knows the flow run that a task belongs to by the context.
+            futures = [
+                pool.submit(contextvars.copy_context().run, chain, replace(ladder, priority=number))
+                for number, chain in enumerate(chains)
+            ]
+            ended, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in futures:
+                if future in ended:
+                    future.result()
+        except BaseException:
+            ladder.workers.stop()
+            raise
+    return [future.result() for future in futures]
 
 
 def _prefect_tags() -> dict[str, str]:

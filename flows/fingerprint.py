@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import json
+import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -79,20 +80,41 @@ def _digest_external(path: Path) -> str:
         ) from error
 
 
-@cache
+_reading = threading.RLock()
+"""Threads that ask for the same code wait for one of them; and Python 3.11 fails at random when two threads parse at
+once (CPython issue 106905)."""
+
+
 def reachable_code(module: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """The modules of ``components`` that ``module`` can reach, with digests, and the libraries they import."""
+    with _reading:
+        return _reachable_code(module)
+
+
+@cache
+def _reachable_code(module: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     pending, digests, libraries = [module], {}, set()
     while pending:
         name = pending.pop()
         if name in digests or (path := _module_file(name)) is None:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        imported = _imported_modules(tree)
+        digests[name], imported = _digest_and_imports(path)
         libraries |= {_DISTRIBUTIONS[root] for item in imported if (root := item.split(".")[0]) in _DISTRIBUTIONS}
-        digests[name] = digest_bytes(ast.dump(_without_docstrings(tree)).encode())[:16]
         pending += [item for item in imported if item.startswith("components.")]
     return tuple(sorted(digests.items())), tuple(sorted(libraries))
+
+
+@cache
+def _digest_and_imports(path: Path) -> tuple[str, frozenset[str]]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = frozenset(_imported_modules(tree))
+    return digest_bytes(ast.dump(_without_docstrings(tree)).encode())[:16], imported
+
+
+def forget_code() -> None:
+    """Read the code again when it is asked for next."""
+    for function in (_reachable_code, _digest_and_imports, _stage_inputs):
+        function.cache_clear()
 
 
 def _module_file(name: str) -> Path | None:
@@ -128,6 +150,12 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
 
 def stage_inputs(module: str, function: str) -> dict[str, bool]:
     """Names of a stage function's keyword-only arguments, True where required; read without importing the module."""
+    with _reading:
+        return _stage_inputs(module, function)
+
+
+@cache
+def _stage_inputs(module: str, function: str) -> dict[str, bool]:
     path = _module_file(module)
     assert path is not None, f"no module {module}"
     for node in ast.parse(path.read_text(encoding="utf-8")).body:

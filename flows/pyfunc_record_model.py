@@ -14,7 +14,6 @@ import mlflow
 import pandas as pd
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
-from components.finetuning.predict import load_predictor
 from components.predictions import prediction_columns
 
 
@@ -23,6 +22,9 @@ class RecordModel(PythonModel):  # type: ignore[misc]
 
     def load_context(self, context: PythonModelContext) -> None:
         """Load the model once, for all requests."""
+        # MLflow runs this file when it logs a model, too, in a process that needs no torch.
+        from components.finetuning.predict import load_predictor
+
         self._predictor = load_predictor(Path(context.artifacts["model"]))
 
     def predict(

@@ -19,8 +19,16 @@ train_tokenizer = Stage("components.tokenizer.stage", "train_tokenizer", "Train 
 # --- representations ---
 fit_bag_of_words = Stage("components.bag_of_words.stage", "fit_bag_of_words", "Fit bag of words", "bag_of_words")
 train_word2vec = Stage("components.word2vec.stage", "train_word2vec", "Train Word2Vec", "word2vec")
-train_recurrent = Stage("components.rnn.stage", "train_recurrent", "Train recurrent encoder", "recurrent")
-pretrain_bert = Stage("components.bert.stage", "pretrain_bert", "Pretrain BERT", "pretraining")
+train_recurrent = Stage(
+    "components.rnn.stage",
+    "train_recurrent",
+    "Train recurrent encoder",
+    "recurrent",
+    all_cores=lambda config: config.objective != "none",
+)
+pretrain_bert = Stage(
+    "components.bert.stage", "pretrain_bert", "Pretrain BERT", "pretraining", all_cores=lambda config: config.trains
+)
 
 # --- tasks ---
 finetune = Stage("components.finetuning.stage", "finetune", "Fine-tune", "finetuning", log_model)

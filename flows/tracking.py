@@ -7,7 +7,6 @@ then verify and publish by one rename. A stage that fails leaves nothing in the 
 
 from __future__ import annotations
 
-import importlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -25,6 +24,8 @@ from components.errors import ArtifactError, ConfigError
 from flows import fingerprint
 from flows.mlflow_runs import RunLog, rounded
 from flows.progress import StageProgress, say
+from flows.slots import SharedResults
+from flows.workers import Workers
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -40,9 +41,15 @@ class Ladder:
     client: MlflowClient
     run_id: str
     """The aggregate MLflow run that stands for this execution."""
+    workers: Workers
     tags: dict[str, str] = field(default_factory=dict)
-    seen: dict[str, Artifact] = field(default_factory=dict)
-    """Artifacts of this execution by key: several rungs share a stage without asking the store again."""
+    results: SharedResults = field(default_factory=SharedResults)
+    priority: int = 0
+    """Of stages that wait for a core the one with the smallest number comes first."""
+
+
+def _never(config: Any) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,8 @@ class Stage:
     title: str
     experiment: str
     log_model: Callable[[RunLog, Path], None] | None = None
+    all_cores: Callable[[Any], bool] = _never
+    """Whether a configuration means long training, worth every core; other stages run side by side instead."""
 
     def __call__(
         self,
@@ -78,11 +87,7 @@ class Stage:
         _check_inputs(self, given)
         identity = fingerprint.identity_of(self.function, self.module, config, given)
         call = StageCall(self, ladder, config, dict(tags or {}), given, identity, fingerprint.key_of(identity))
-        if call.key not in ladder.seen:
-            # Prefect walks through every argument of a task, which here is the whole execution so far: it gets none.
-            as_task = task(name=self.title, task_run_name=call.label, cache_policy=NO_CACHE, persist_result=False)
-            ladder.seen[call.key] = as_task(call.run)(return_state=True).result()
-        return ladder.seen[call.key]
+        return ladder.results.get(call.key, call.in_turn)
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,25 @@ class StageCall:
     inputs: Inputs
     identity: fingerprint.Identity
     key: str
+
+    def in_turn(self) -> Artifact:
+        """Wait for a core, then run as a Prefect task."""
+        stage, ladder = self.stage, self.ladder
+        with ladder.workers.slot(ladder.priority, all_cores=self.all_cores):
+            # Prefect walks through every argument of a task, which here is the whole execution so far: it gets none.
+            as_task = task(name=stage.title, task_run_name=self.label, cache_policy=NO_CACHE, persist_result=False)
+            artifact: Artifact = as_task(self.run)(return_state=True).result()
+        return artifact
+
+    @property
+    def all_cores(self) -> bool:
+        """Whether it runs alone, with every core."""
+        return self.stage.all_cores(self.config)
+
+    @property
+    def num_threads(self) -> int:
+        """Threads that torch may use."""
+        return self.ladder.workers.num_threads(all_cores=self.all_cores)
 
     def run(self) -> Any:
         """Reuse or compute, under the lock that equal calls share."""
@@ -181,7 +205,7 @@ def _compute(call: StageCall) -> Artifact:
         run.client.set_tag(run.run_id, f"ladder.{ladder.run_id[:8]}", "made")
         # The compare page plots parameters, not tags; a stage's own seed is another one than its rung's.
         as_params = {{"seed": "rung_seed"}.get(name, name): value for name, value in call.tags.items()}
-        run.params({**flat_params(call.identity["config"]), **as_params})
+        run.params({**flat_params(call.identity["config"]), **as_params, "num_threads": call.num_threads})
         run.inputs(call.inputs)
         artifact = _make(call, run)
         run.client.set_tag(run.run_id, "artifact_path", str(artifact.path))
@@ -211,28 +235,29 @@ def _make(call: StageCall, run: RunLog) -> Artifact:
         run.files(out_dir)
         if stage.log_model is not None:
             stage.log_model(run, out_dir)
-        details = {"identity": call.identity, "tags": call.tags, "seconds": seconds, "run_id": run.run_id}
+        measured = {"seconds": seconds, "num_threads": call.num_threads}
+        details = {"identity": call.identity, "tags": call.tags, **measured, "run_id": run.run_id}
         final = store.artifact_path(stage.function, call.key)
         return publish(out_dir, final, stage=stage.function, key=call.key, metrics=metrics, details=details)
 
 
 def _call_function(call: StageCall, out_dir: Path, run: RunLog, progress: StageProgress) -> Metrics:
     stage = call.stage
-    function = getattr(importlib.import_module(stage.module), stage.function)
-    arguments: dict[str, Any] = {
+    paths: dict[str, Path | tuple[Path, ...]] = {
         name: tuple(artifact.path for artifact in artifacts) if name in _SEVERAL else artifacts[0].path
         for name, artifacts in call.inputs.items()
     }
     if "checkpoint_dir" in fingerprint.stage_inputs(stage.module, stage.function):
-        arguments["checkpoint_dir"] = call.ladder.store.checkpoint_dir(stage.function, call.key)
-        arguments["checkpoint_dir"].mkdir(parents=True, exist_ok=True)
+        checkpoints = call.ladder.store.checkpoint_dir(stage.function, call.key)
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        paths["checkpoint_dir"] = checkpoints
 
     def log_metrics(metrics: Mapping[str, float], *, step: int | None = None) -> None:
         progress.update(metrics)
         run.metrics({name: value for name, value in metrics.items() if name != "progress"}, step=step)
 
-    result: Metrics = function(call.config, **arguments, out_dir=out_dir, log_metrics=log_metrics)
-    return result
+    paths["out_dir"] = out_dir
+    return call.ladder.workers.run(stage.module, stage.function, call.config, paths, call.num_threads, log_metrics)
 
 
 _SEVERAL = {"held_out"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -42,9 +44,9 @@ def stage_code(tmp_path, monkeypatch):
     (folder / "made_up_helper.py").write_text("def scale(n):\n    return n\n")
     (folder / "made_up_stage.py").write_text(MODULE.format(helper="made_up_helper"))
     monkeypatch.setattr(components, "__path__", [*components.__path__, str(folder)])
-    fingerprint.reachable_code.cache_clear()
+    fingerprint.forget_code()
     yield folder
-    fingerprint.reachable_code.cache_clear()
+    fingerprint.forget_code()
     assert "components.made_up_helper" not in sys.modules, "reading code must not run it"
 
 
@@ -56,7 +58,7 @@ def key(tmp_path: Path, *, text: str = "春天", digest: str = "a", **config: ob
     file = tmp_path / "corpus.txt"
     if not file.exists() or file.read_text() != text:
         file.write_text(text)
-    fingerprint.reachable_code.cache_clear()
+    fingerprint.forget_code()
     inputs = {"corpus": (artifact(digest),)}
     settings = Config(path=str(file), **config)
     return fingerprint.key_of(fingerprint.identity_of("double", "components.made_up_stage", settings, inputs))
@@ -79,7 +81,7 @@ def test_config_input_and_code_each_change_the_key(tmp_path, stage_code, monkeyp
     keys = {key(tmp_path), key(tmp_path, mlm_probability=0.2), key(tmp_path, digest="b")}
     (stage_code / "made_up_helper.py").write_text("def scale(n):\n    return n + 1\n")
     keys.add(key(tmp_path))
-    fingerprint.reachable_code.cache_clear()
+    fingerprint.forget_code()
     monkeypatch.setattr(fingerprint.importlib.metadata, "version", lambda name: "0.0.1")
     keys.add(key(tmp_path))
     assert len(keys) == 5
@@ -137,3 +139,25 @@ def test_the_most_similar_stored_result_explains_the_miss():
     manifests = [{"identity": {"config": {"a": 5, "b": 6}}}, {"identity": {"config": {"a": 1, "b": 3}}}]
     assert fingerprint.why_not_reused(manifests, wanted) == ["config.b 3 → 2"]
     assert fingerprint.why_not_reused([], wanted) == []
+
+
+def test_no_two_threads_parse_at_once(monkeypatch):
+    """Python 3.11's parser fails at random when two threads build trees at once."""
+    parse, running, most = fingerprint.ast.parse, [], []
+
+    def watched(text):
+        running.append(1)
+        most.append(len(running))
+        time.sleep(0.002)
+        tree = parse(text)
+        running.pop()
+        return tree
+
+    monkeypatch.setattr(fingerprint.ast, "parse", watched)
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(3):
+            fingerprint.forget_code()
+            asked = [("components.bert.stage", "pretrain_bert"), ("components.rnn.stage", "train_recurrent")] * 5
+            list(pool.map(lambda names: fingerprint.stage_inputs(*names), asked))
+            list(pool.map(fingerprint.reachable_code, ["components.tokenizer.stage", "components.errors"] * 5))
+    assert set(most) == {1}

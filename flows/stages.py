@@ -12,7 +12,9 @@ prepare_question_answering = Stage(
     "components.datasets.qa_stage", "prepare_question_answering", "Prepare questions", "data"
 )
 audit_leaks = Stage("components.datasets.stage", "audit_leaks", "Audit duplicates and leaks", "data")
-prepare_corpus = Stage("components.corpus.stage", "prepare_corpus", "Prepare corpus", "data")
+prepare_corpus = Stage(
+    "components.corpus.stage", "prepare_corpus", "Prepare corpus", "data", several=frozenset({"held_out"})
+)
 segment_corpus = Stage("components.corpus.stage", "segment_corpus", "Segment corpus into words", "data")
 train_tokenizer = Stage("components.tokenizer.stage", "train_tokenizer", "Train WordPiece tokenizer", "data")
 
@@ -34,6 +36,15 @@ pretrain_bert = Stage(
 finetune = Stage("components.finetuning.stage", "finetune", "Fine-tune", "finetuning", log_model)
 evaluate = Stage("components.evaluation.stage", "evaluate", "Evaluate", "evaluation")
 
+# --- comparison ---
+compare = Stage(
+    "components.evaluation.comparison_stage",
+    "compare",
+    "Compare rungs",
+    "comparison",
+    several=frozenset({"predictions"}),
+)
+
 ALL = (
     prepare_dataset,
     prepare_ner,
@@ -48,4 +59,5 @@ ALL = (
     pretrain_bert,
     finetune,
     evaluate,
+    compare,
 )

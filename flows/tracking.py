@@ -63,6 +63,8 @@ class Stage:
     log_model: Callable[[RunLog, Path], None] | None = None
     all_cores: Callable[[Any], bool] = _never
     """Whether a configuration means long training, worth every core; other stages run side by side instead."""
+    several: frozenset[str] = frozenset()
+    """Arguments that take any number of artifacts; the same name may take one in another stage."""
 
     def __call__(
         self,
@@ -244,7 +246,7 @@ def _make(call: StageCall, run: RunLog) -> Artifact:
 def _call_function(call: StageCall, out_dir: Path, run: RunLog, progress: StageProgress) -> Metrics:
     stage = call.stage
     paths: dict[str, Path | tuple[Path, ...]] = {
-        name: tuple(artifact.path for artifact in artifacts) if name in _SEVERAL else artifacts[0].path
+        name: tuple(artifact.path for artifact in artifacts) if name in stage.several else artifacts[0].path
         for name, artifacts in call.inputs.items()
     }
     if "checkpoint_dir" in fingerprint.stage_inputs(stage.module, stage.function):
@@ -258,10 +260,6 @@ def _call_function(call: StageCall, out_dir: Path, run: RunLog, progress: StageP
 
     paths["out_dir"] = out_dir
     return call.ladder.workers.run(stage.module, stage.function, call.config, paths, call.num_threads, log_metrics)
-
-
-_SEVERAL = {"held_out"}
-"""Arguments that take any number of artifacts."""
 
 
 def flat_params(config: Any, prefix: str = "") -> dict[str, Any]:

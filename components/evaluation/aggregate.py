@@ -85,7 +85,7 @@ def aggregate(
     if np.isnan(mean):
         raise InputError(f"nothing in the view {view!r} of the test items has a {metric}", file=gold_path)
     values = resampled_metrics(counts, [function], num_resamples, seed)[0]
-    averaged = (values * _seed_weights(len(counts), num_resamples, seed)).sum(axis=0)
+    averaged = (values * seed_weights(len(counts), num_resamples, seed)).sum(axis=0)
     return Aggregate(mean, *percentile_interval(averaged, confidence_level), len(counts), len(kept))
 
 
@@ -102,7 +102,7 @@ def _count_seeds(
     return [sum_clusters(one, clusters) for one in counts]
 
 
-def _seed_weights(num_seeds: int, num_resamples: int, seed: int) -> NDArray[np.float64]:
+def seed_weights(num_seeds: int, num_resamples: int, seed: int) -> NDArray[np.float64]:
     """Share of each seed in each resample, shape [S, R]; columns sum to 1."""
     num_draws = max(num_seeds - 1, 1)
     generator = np.random.default_rng([seed, num_seeds])

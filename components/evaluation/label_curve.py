@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from components.evaluation.aggregate import _seed_weights as seed_weights
+from components.evaluation.aggregate import seed_weights
 from components.evaluation.bootstrap import percentile_interval
 from components.evaluation.comparison import Compared, budget_of, resample
 from components.evaluation.comparison_config import ComparisonConfig
@@ -65,7 +65,8 @@ def find_crossing(later: Curve, early: Curve, alpha: float) -> dict[str, Any] | 
 
     Between two label counts the difference is interpolated on the logarithm of the count. The crossing is the last
     change from behind to ahead. Each resample gives one too: below the first count where it is ahead throughout, beyond
-    the last where it does not end ahead. A bound that lies outside the counts that were run is None.
+    the last where it does not end ahead. A bound that lies outside the counts that were run is None; ``low_is`` and
+    ``high_is`` say on which side: ``below``, ``within`` or ``beyond``.
 
     Returns:
         ``kind``: ``crosses`` at ``num_labels``, ``ahead_throughout``, or ``not_within_data``; None where fewer than
@@ -77,6 +78,8 @@ def find_crossing(later: Curve, early: Curve, alpha: float) -> dict[str, Any] | 
     at = [[curve.num_labels.index(count) for count in shared] for curve in (later, early)]
     difference = later.means[at[0]] - early.means[at[1]]
     drawn = later.drawn[at[0]] - early.drawn[at[1]]
+    # A resample in which a metric is undefined says nothing about who is ahead.
+    drawn = drawn[:, ~np.isnan(drawn).any(axis=0)]
     logs = np.log(np.array(shared, dtype=np.float64))
     crossings = np.array([_crossing(logs, drawn[:, column]) for column in range(drawn.shape[1])])
     point = _crossing(logs, difference)
@@ -91,6 +94,8 @@ def find_crossing(later: Curve, early: Curve, alpha: float) -> dict[str, Any] | 
         "num_labels": _count(point),
         "low": _count(low),
         "high": _count(high),
+        "low_is": _side(low),
+        "high_is": _side(high),
         "first_count": shared[0],
         "last_count": shared[-1],
         "difference_at_first": float(difference[0]),
@@ -153,6 +158,11 @@ def _crossing(logs: NDArray[np.float64], difference: NDArray[np.float64]) -> flo
 
 def _count(log: float) -> int | None:
     return round(math.exp(log)) if math.isfinite(log) else None
+
+
+def _side(log: float) -> str:
+    """Where a crossing lies, seen from the label counts that were run."""
+    return "within" if math.isfinite(log) else "below" if log < 0 else "beyond"
 
 
 def _curve_rows(curve: Curve, alpha: float) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 Method = Literal["mcnemar", "items", "seeds_and_items"]
+SMALLEST_P = 1e-12
+"""No p value below this is stated: no test set supports one, and far in the tail a p value would round to 0."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def difference_test(
     spread = spread_of(values, resampled, num_clusters)
     difference, error, free = float(values.mean()), spread.standard_error, spread.degrees_of_freedom
     half = float(stats.t.ppf(1 - alpha / 2, free)) * error
-    p = float(2 * stats.t.sf(abs(difference) / error, free))
+    p = max(float(2 * stats.t.sf(abs(difference) / error, free)), SMALLEST_P)
     method: Method = "items" if spread.num_seeds == 1 else "seeds_and_items"
     test = PairedTest(method, difference, difference - half, difference + half, p, error, free, spread.num_seeds)
     return test, spread
@@ -125,7 +127,7 @@ def mcnemar_test(first_only: int, second_only: int, num_items: int, alpha: float
         alpha: Error rate of the interval.
     """
     differing = first_only + second_only
-    p = float(stats.binomtest(first_only, differing).pvalue) if differing else 1.0
+    p = max(float(stats.binomtest(first_only, differing).pvalue), SMALLEST_P) if differing else 1.0
     first, second = (first_only + 1) / (num_items + 2), (second_only + 1) / (num_items + 2)
     error = math.sqrt((first + second - (first - second) ** 2) / (num_items + 2))
     half = float(stats.norm.ppf(1 - alpha / 2)) * error

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from components.errors import InputError
-from components.evaluation.aggregate import _seed_weights as seed_weights
+from components.evaluation.aggregate import seed_weights
 from components.evaluation.bootstrap import percentile_interval
 from components.evaluation.comparison import Compared, Resampled, resample, verdict_entries
 from components.evaluation.comparison_config import ComparisonConfig, Entry

@@ -17,8 +17,13 @@ def rank_rungs(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def tied_with_best(best: str, pairs: Sequence[Pair]) -> list[str]:
-    """Rungs that the corrected tests do not tell apart from the best one."""
-    return [_other(pair, best) for pair in pairs if best in (pair["first"], pair["second"]) and not pair["significant"]]
+    """Rungs that the corrected tests do not show to be worse than the best one.
+
+    Rungs that share a few seeds only are tested on those, where the difference can have another sign than that of the
+    means; such a rung is not shown to be worse, however small its p value.
+    """
+    against = _against(best, pairs)
+    return [name for name, pair in against.items() if not (pair["significant"] and pair["difference"] > 0)]
 
 
 def within_noise(best: str, pairs: Sequence[Pair], alpha: float, margin: float) -> dict[str, list[str]]:
@@ -30,8 +35,8 @@ def within_noise(best: str, pairs: Sequence[Pair], alpha: float, margin: float) 
     ``shown``: besides, the interval of the difference excludes a loss of more than ``margin`` (non-inferiority;
     Piaggio et al. 2012). Without this a test set too small to show any difference would recommend the cheapest rung.
     """
-    other = {_other(pair, best): find_pair(pairs, best, _other(pair, best)) for pair in pairs if best in _names(pair)}
-    not_worse = [name for name, pair in other.items() if pair["p"] >= alpha]
+    other = _against(best, pairs)
+    not_worse = [name for name, pair in other.items() if pair["p"] >= alpha or pair["difference"] <= 0]
     return {"not_worse": not_worse, "shown": [name for name in not_worse if other[name]["high"] <= margin]}
 
 
@@ -47,6 +52,11 @@ def cheapest(rows: Sequence[dict[str, Any]]) -> str:
         limit = min(row[cost] for row in kept) * SAME_COST
         kept = [row for row in kept if row[cost] <= limit]
     return str(min(kept, key=lambda row: (row["model_bytes"], -row["mean"], row["rung"]))["rung"])
+
+
+def _against(best: str, pairs: Sequence[Pair]) -> dict[str, Pair]:
+    """The pair of the best rung and each other one, turned so that positive differences favour the best."""
+    return {name: find_pair(pairs, best, name) for pair in pairs if best in _names(pair) for name in [_other(pair, best)]}
 
 
 def _names(pair: Pair) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.evaluation.comparison_config import ComparisonConfig
+from components.evaluation.verdict_choice import SAME_COST
 from components.evaluation.verdict_pairs import Pair, find_pair
 
 Sentence = dict[str, Any]
@@ -63,9 +64,9 @@ def _choice(view: dict[str, Any], config: ComparisonConfig) -> Sentence:
         pair = find_pair(view["pairs"], best, chosen)
         facts |= {f"{cost}{end}": rows[name][cost] for end, name in (("", chosen), ("_best", best)) for cost in _COSTS}
         return {"kind": "cheaper_as_good", **facts, "loss": pair["difference"], "loss_high": pair["high"]}
-    candidates = [
-        name for name in view["not_worse_than_best"] if rows[name]["train_seconds"] < rows[best]["train_seconds"]
-    ]
+    # Shown ones that were not chosen cost about the same: latency or size spoke for the best one.
+    unshown = [name for name in view["not_worse_than_best"] if name not in view["within_noise_of_best"]]
+    candidates = [name for name in unshown if rows[name]["train_seconds"] * SAME_COST < rows[best]["train_seconds"]]
     if not candidates:
         return {"kind": "best_is_cheapest", **facts, "train_seconds": rows[best]["train_seconds"]}
     nearest = min(candidates, key=lambda name: find_pair(view["pairs"], best, name)["high"])

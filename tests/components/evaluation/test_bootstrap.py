@@ -9,7 +9,7 @@ import pytest
 
 from components.errors import ConfigError, InputError
 from components.evaluation import bootstrap as module
-from components.evaluation.aggregate import _seed_weights, aggregate
+from components.evaluation.aggregate import aggregate, seed_weights
 from components.evaluation.bootstrap import bootstrap, draw_weights, percentile_interval, resampled_metrics
 from components.evaluation.classification import accuracy, label_counts, macro_f1
 from components.examples import Example, write_examples, write_task
@@ -131,7 +131,7 @@ def test_equal_seeds_add_nothing_and_differing_seeds_widen(tmp_path: Path) -> No
 @pytest.mark.parametrize("num_seeds", [2, 3, 10])
 def test_seed_weights_give_the_unbiased_variance_of_a_mean(num_seeds: int) -> None:
     """Rao & Wu 1988: S - 1 draws make the variance of the resampled mean s^2 / S."""
-    weights = _seed_weights(num_seeds, 40_000, seed=1)
+    weights = seed_weights(num_seeds, 40_000, seed=1)
     assert weights.sum(axis=0) == pytest.approx(1)
     scores = np.random.default_rng(2).normal(size=num_seeds)
     assert (scores @ weights).var() == pytest.approx(scores.var(ddof=1) / num_seeds, rel=0.05)
@@ -148,7 +148,7 @@ def test_aggregate_covers_seeds_and_items(tmp_path: Path) -> None:
         shared, own = generator.random(num_items), generator.random((3, num_items))
         right = np.where(hard, shared < skill, own < skill)
         values = resampled_metrics([counts_of(row.tolist()) for row in right], [accuracy], 300, 0)[0]
-        averaged = (values * _seed_weights(3, 300, int(generator.integers(2**31)))).sum(axis=0)
+        averaged = (values * seed_weights(3, 300, int(generator.integers(2**31)))).sum(axis=0)
         low, high = percentile_interval(averaged, 0.95)
         covered += low <= 0.8 <= high
     assert 0.93 <= covered / rounds <= 0.995

@@ -30,8 +30,8 @@ def compare(
         config: Settings; ``config.entries`` says who made each of ``predictions``.
         predictions: For each entry the fine-tuning artifact with ``predictions.jsonl``.
         dataset: Dataset artifact with ``task.json``, ``train.jsonl`` and ``test.jsonl``.
-        out_dir: Receives ``verdict.json``, ``verdict.png`` (scores and intervals), ``costs.png``, ``pairs.png`` (differences of
-            all pairs) and, where several label counts were run, ``label_curve.json`` and ``label_curve.png``.
+        out_dir: Receives ``verdict.json``, ``verdict.png`` (scores and intervals), ``costs.png``, ``pairs.png``
+            (differences of pairs) and, where several label counts were run, ``label_curve.json`` and ``label_curve.png``.
         log_metrics: Receives ``progress``.
 
     Returns:

@@ -111,9 +111,9 @@ def items_needed(power_of: Callable[[float], float], power: float, num_items: in
 def _critical(totals: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
     """The largest number of minority items at which the exact test rejects; -1 where it never does."""
     limits = stats.binom.ppf(alpha / 2, totals, 0.5).astype(int)
-    return np.where(2 * stats.binom.cdf(limits, totals, 0.5) <= alpha, limits, limits - 1)
+    return np.asarray(np.where(2 * stats.binom.cdf(limits, totals, 0.5) <= alpha, limits, limits - 1))
 
 
 def _round_up(number: float) -> int:
-    unit = 10 ** max(int(math.log10(max(number, 1))) - 1, 0)
+    unit: int = 10 ** max(int(math.log10(max(number, 1))) - 1, 0)
     return math.ceil(number / unit) * unit

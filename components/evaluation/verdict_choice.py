@@ -56,7 +56,9 @@ def cheapest(rows: Sequence[dict[str, Any]]) -> str:
 
 def _against(best: str, pairs: Sequence[Pair]) -> dict[str, Pair]:
     """The pair of the best rung and each other one, turned so that positive differences favour the best."""
-    return {name: find_pair(pairs, best, name) for pair in pairs if best in _names(pair) for name in [_other(pair, best)]}
+    return {
+        name: find_pair(pairs, best, name) for pair in pairs if best in _names(pair) for name in [_other(pair, best)]
+    }
 
 
 def _names(pair: Pair) -> tuple[str, str]:

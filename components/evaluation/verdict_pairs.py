@@ -146,6 +146,7 @@ def _describe(config: ComparisonConfig, num_items: int, outcome: Outcome) -> dic
         **asdict(outcome.test),
         "minimum_detectable_difference": detectable_difference(lambda value: outcome.power(value, 1.0), config.power),
         "power_at_3_points": outcome.power(STATED_DIFFERENCE, 1.0),
+        "items_would_reach_margin": outcome.power(config.margin, MAX_FACTOR) >= config.power,
         "items_to_separate": needed,
         "not_separable_because": limit,
     }

@@ -87,9 +87,23 @@ def _limits(view: dict[str, Any], config: ComparisonConfig) -> list[Sentence]:
         reason = lead["not_separable_because"] or "items"
         facts |= {"items_needed": lead["items_to_separate"], "num_items": view["num_items"], "power": config.power}
         sentences.append({"kind": f"not_separable_{reason}", **facts, "num_seeds": lead["num_seeds"]})
-    kind = "test_too_small" if smallest is None or smallest > config.margin else "test_finds"
     sizes = {"num_items": view["num_items"], "minimum_detectable_difference": smallest, "margin": config.margin}
-    return [*sentences, {"kind": kind, **sizes, "power": config.power, "num_seeds": lead["num_seeds"]}]
+    facts = {**sizes, "power": config.power, "num_seeds": lead["num_seeds"]}
+    return [*sentences, {"kind": _sensitivity(view, config.margin), **facts}]
+
+
+def _sensitivity(view: dict[str, Any], margin: float) -> str:
+    """Whether the test left a question open that it was too coarse for, and whether items or seeds would help.
+
+    Where every rung is shown to be worse than the best one or about as good, the test was fine enough, whatever
+    differences it might have missed: rungs far apart differ on many items, which makes small differences hard to see.
+    """
+    settled, smallest = {*view["within_noise_of_best"]}, view["minimum_detectable_difference"]
+    if {*view["tied_with_best"]} <= settled or (smallest is not None and smallest <= margin):
+        return "test_finds"
+    coarse = [pair for pair in view["pairs"] if (pair["minimum_detectable_difference"] or 1.0) > margin]
+    by_seeds = sum(not pair["items_would_reach_margin"] for pair in coarse)
+    return "seeds_too_few" if 2 * by_seeds > len(coarse) else "test_too_small"
 
 
 def _leak_effect(whole: dict[str, Any], clean: dict[str, Any]) -> Sentence:

@@ -5,6 +5,7 @@ Pieces are cut from the documents that the encoder's corpus held out; what is hi
 
 from __future__ import annotations
 
+import bisect
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from components.formats import Split, read_documents
 from components.probes.minimal_pairs import masked_scores
 
 TOP = 5
+_DRAWS = 8
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,22 @@ class PassagePair:
     first: tuple[int, ...]
     second: tuple[int, ...]
     is_next: bool
+
+
+@dataclass(frozen=True)
+class PassagePairs:
+    """Pairs of passages, half of them consecutive; boundaries = pairs + without a stranger + not needed."""
+
+    pairs: list[PassagePair]
+    num_boundaries: int
+    """Places between two sentences of one document."""
+    num_without_foreign: int
+    """Of those, places where no other document has a passage as long as the true continuation."""
+
+    @property
+    def num_not_needed(self) -> int:
+        """Boundaries beyond the number of pairs that was asked for."""
+        return self.num_boundaries - self.num_without_foreign - len(self.pairs)
 
 
 def read_pieces(corpus: Path, split: Split, tokenizer: Any, most: int | None = None) -> list[Pieces]:
@@ -97,46 +115,79 @@ def hide_pieces(
     return [Hidden(*found) for found, _ in zip(rounds, range(number), strict=False)]
 
 
-def pair_passages(documents: Sequence[Pieces], number: int, *, length: int, seed: int) -> list[PassagePair]:
+def pair_passages(documents: Sequence[Pieces], number: int, *, length: int, seed: int) -> PassagePairs:
     """Passages before and after a sentence boundary, or with a passage of another document in its place.
 
-    Half of the pairs are consecutive. A foreign passage starts at a sentence and has as many pieces as the true one or
-    the rest of its document, so that its length gives little away.
+    Exactly half of the pairs are consecutive. A foreign passage starts at a sentence and has as many pieces as the true
+    one; a boundary for which no other document has one is left out of both halves, so that length gives nothing away.
+
+    Args:
+        documents: Held-out documents.
+        number: Most pairs; an odd number gives one less.
+        length: Longest row in pieces with its three special tokens, at least 5.
+        seed: Chooses boundaries and foreign passages.
     """
     generator = random.Random(seed)
-    boundaries = [(number, at) for number, d in enumerate(documents) for at in range(1, len(d.sentences))]
+    boundaries = [(index, at) for index, document in enumerate(documents) for at in range(1, len(document.sentences))]
     generator.shuffle(boundaries)
-    pairs = []
-    room = (length - 3) // 2
-    for count, (index, at) in enumerate(boundaries[:number]):
+    strangers, room = _Strangers(documents), (length - 3) // 2
+    pairs: list[PassagePair] = []
+    num_without = 0
+    for index, at in boundaries:
         document = documents[index]
         first = [piece for sentence in document.sentences[:at] for piece in sentence][-room:]
         second = [piece for sentence in document.sentences[at:] for piece in sentence][:room]
-        is_next = count % 2 == 0
-        if not is_next:
-            second = _foreign(documents, index, len(second), generator)
-        pairs.append(PassagePair(document.id, tuple(first), tuple(second), is_next))
-    return pairs
+        foreign = strangers.draw(index, len(second), generator)
+        if foreign is None:
+            num_without += 1
+        elif len(pairs) < number - number % 2:
+            is_next = len(pairs) % 2 == 0
+            pairs.append(PassagePair(document.id, tuple(first), tuple(second if is_next else foreign), is_next))
+    return PassagePairs(pairs[: len(pairs) - len(pairs) % 2], len(boundaries), num_without)
 
 
-def _foreign(documents: Sequence[Pieces], index: int, length: int, generator: random.Random) -> list[int]:
-    best: list[int] = []
-    for _ in range(10):
-        other = generator.randrange(len(documents) - 1)
-        document = documents[other + (other >= index)]
-        start = generator.randrange(len(document.sentences))
-        found = [piece for sentence in document.sentences[start:] for piece in sentence][:length]
-        best = max(best, found, key=len)
-        if len(best) == length:
-            break
-    return best
+class _Strangers:
+    """Passages from every sentence to the end of its document, by length."""
+
+    def __init__(self, documents: Sequence[Pieces]) -> None:
+        self._documents = documents
+        self._starts = sorted(
+            (-sum(map(len, document.sentences[start:])), index, start)
+            for index, document in enumerate(documents)
+            for start in range(len(document.sentences))
+        )
+
+    def draw(self, index: int, length: int, generator: random.Random) -> list[int] | None:
+        """The first ``length`` pieces of a passage of another document than ``index``; None when there is none."""
+        count = bisect.bisect_right(self._starts, (-length, len(self._documents), 0))
+        # Nearly always one of a few draws fits; only then is the whole list worth a look.
+        drawn = (self._starts[generator.randrange(count)] for _ in range(_DRAWS if count else 0))
+        others = [start for start in drawn if start[1] != index]
+        others = others[:1] or [start for start in self._starts[:count] if start[1] != index]
+        if not others:
+            return None
+        _, other, start = generator.choice(others)
+        return [piece for sentence in self._documents[other].sentences[start:] for piece in sentence][:length]
+
+
+def is_trained(head: Any) -> bool:
+    """Whether a head of BERT was ever trained: its biases start at zero, and the first update moves them.
+
+    Heads that a checkpoint lacked are written back with random weights, so that only this tells them from learned ones.
+
+    Args:
+        head: ``cls.predictions`` or ``cls.seq_relationship`` of a ``BertForPreTraining``.
+    """
+    # Biases alone: the scale of a layer normalisation is a vector too, and starts at one.
+    biases = [values for name, values in head.named_parameters() if name.endswith("bias")]
+    return any(bool(values.detach().any()) for values in biases)
 
 
 def cloze_ranks(
     model: Any, hidden: Sequence[Hidden], *, mask_id: int, pad_id: int, batch_size: int
 ) -> NDArray[np.int64]:
     """How many pieces the model finds likelier than the true one, for each hidden piece; 0 is right."""
-    ranks = []
+    ranks = [np.empty(0, dtype=np.int64)]
     for start in range(0, len(hidden), batch_size):
         part = hidden[start : start + batch_size]
         scores = masked_scores(model, [(item.row, item.place) for item in part], mask_id=mask_id, pad_id=pad_id)

@@ -17,20 +17,29 @@ from components.errors import InputError
 from components.formats import read_encoder_card
 from components.probes.cloze import (
     TOP,
+    Hidden,
     Pieces,
     cloze_ranks,
     hide_pieces,
+    is_trained,
     pair_passages,
     piece_counts,
     read_pieces,
     says_next,
 )
-from components.probes.curves import draw_bars, picture_language
+from components.probes.cloze_report import ClozeResults, NextSentence, ScoredPairs, describe, draw, title_of
 from components.probes.intervals import Share, binomial_share, clustered_share
 from components.probes.minimal_pairs import MinimalPair, limit_pairs, pseudo_log_likelihoods, read_minimal_pairs
-from components.probes.probe_file import Findings, percent, rate, say, table, write_findings, write_not_meaningful
+from components.probes.probe_file import rate, write_findings, write_not_meaningful
 from components.probes.structure_config import ClozeProbeConfig
 from components.text.normalization import NormalizationConfig, normalize
+
+LEAST_SENTENCE_PAIRS = 10
+"""Fewer pairs of passages than this say nothing."""
+MOST_UNKNOWN = 0.5
+"""Share of unknown pieces in the held-out text beyond which predictions are about little but punctuation."""
+_BATCH_ROWS = 64
+"""Long rows at a time, at most."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,14 @@ class _Subject:
     ids: PieceIds
     held_out: list[Pieces]
     counts: NDArray[np.int64]
+    """How often each piece occurs in the baseline's text."""
     length: int
+
+    @property
+    def unknown_share(self) -> float:
+        """Share of the held-out pieces that are unknown."""
+        pieces = [piece for document in self.held_out for sentence in document.sentences for piece in sentence]
+        return pieces.count(self.tokenizer.unk_token_id) / len(pieces)
 
 
 def probe_cloze(
@@ -52,42 +68,49 @@ def probe_cloze(
 
     Args:
         config: Sizes and lists.
-        encoder: Any encoder artifact; only BERT with its masked-language head predicts pieces.
+        encoder: Any encoder artifact; only BERT with a trained masked-language head predicts pieces.
         corpus: Corpus artifact, whose validation split the encoder was not trained on.
         out_dir: Receives ``probe.json`` and ``cloze.png``.
         log_metrics: Receives ``progress``.
 
     Returns:
-        ``cloze_accuracy``, ``cloze_top5_accuracy`` and their unigram baselines, ``cloze_minimal_pair_accuracy``, and
-        ``cloze_nsp_accuracy`` where next sentence prediction was trained.
+        ``cloze_accuracy``, ``cloze_top5_accuracy``, ``cloze_minimal_pair_accuracy`` and, where next sentence
+        prediction was trained, ``cloze_nsp_accuracy``, each with ``_low``, ``_high`` and the baseline that reads no
+        context; and what was scored and left out. Nothing for an encoder that predicts no piece.
 
     Raises:
         InputError: The corpus has no held-out text, or the list of minimal pairs cannot be used.
     """
-    card = read_encoder_card(encoder)
-    family, title = (
-        str(card["family"]),
-        say(config.language, "Cloze, next sentence, minimal pairs", "完形、下一句与最小对立对"),
-    )
-    pairs = read_minimal_pairs(Path(config.minimal_pairs_file) if config.minimal_pairs_file else None, config.language)
-    model, missing = load_pretraining_model(encoder) if family == "bert" else (None, None)
-    if model is None or missing is None or any(name.startswith("cls.predictions") for name in missing.missing):
+    card, title, language = read_encoder_card(encoder), title_of(config.language), config.language
+    pairs = read_minimal_pairs(Path(config.minimal_pairs_file) if config.minimal_pairs_file else None, language)
+    model = load_pretraining_model(encoder)[0] if card["family"] == "bert" else None
+    if model is None or not is_trained(model.cls.predictions):
+        why = "no" if model is None else "no trained"
         write_not_meaningful(
-            out_dir, "cloze", family, title, language=config.language,
-            en=f"This {family} encoder has no masked-language head: it predicts no hidden piece.",
-            zh="该编码器没有掩码语言模型的输出层，无法预测被遮住的词片。",
+            out_dir, "cloze", card["family"], title, language=language,
+            en=f"This {card['family']} encoder has {why} masked-language head: it predicts no hidden piece.",
+            zh="该编码器没有（训练过的）掩码语言模型输出层，无法预测被遮住的词片。",
         )  # fmt: skip
         return {}
     subject = _load(config, model, encoder, corpus)
-    shares, baselines = _cloze(config, subject)
+    hidden = _hide(config, subject)
+    if not hidden or subject.unknown_share > MOST_UNKNOWN:
+        write_not_meaningful(
+            out_dir, "cloze", card["family"], title, language=language,
+            en=f"{rate(subject.unknown_share)} of the held-out text is unknown to the encoder: its vocabulary is of "
+            "another language.",
+            zh=f"留出文本中 {rate(subject.unknown_share)} 是该编码器的未知词片：它的词表属于另一种语言。",
+        )  # fmt: skip
+        return {}
+    shares, baselines = _cloze(config, subject, hidden)
     log_metrics({"progress": 0.4})
-    nsp = card.get("objective") != "mlm" and not any(name.startswith("cls.seq") for name in missing.missing)
-    if nsp and len(subject.held_out) > 1:
-        shares |= _next_sentence(config, subject)
+    trained = card.get("objective") != "mlm" and is_trained(model.cls.seq_relationship)
+    following = _next_sentence(config, subject) if trained else NextSentence(None, None)
     log_metrics({"progress": 0.6})
     scored = _minimal_pairs(config, subject, limit_pairs(pairs, config.max_pairs_per_phenomenon, config.seed))
-    findings = _findings(config, shares, baselines, scored, len(pairs), nsp, out_dir)
-    return write_findings(out_dir, "cloze", family, title, findings)
+    results = _results(shares, baselines, following, scored, len(pairs))
+    findings = describe(language, results, draw(language, results, out_dir))
+    return write_findings(out_dir, "cloze", card["family"], title, findings, language=language)
 
 
 def _load(config: ClozeProbeConfig, model: Any, encoder: Path, corpus: Path) -> _Subject:
@@ -100,14 +123,21 @@ def _load(config: ClozeProbeConfig, model: Any, encoder: Path, corpus: Path) -> 
     return _Subject(model, tokenizer, piece_ids(tokenizer), held_out, counts, length)
 
 
-def _cloze(config: ClozeProbeConfig, subject: _Subject) -> tuple[dict[str, Share], dict[str, float]]:
-    ids = subject.ids
-    hidden = hide_pieces(
-        subject.held_out, config.num_cloze, length=subject.length, cls=ids.cls, sep=ids.sep,
+def _hide(config: ClozeProbeConfig, subject: _Subject) -> list[Hidden]:
+    return hide_pieces(
+        subject.held_out, config.num_cloze, length=subject.length, cls=subject.ids.cls, sep=subject.ids.sep,
         unk=subject.tokenizer.unk_token_id, seed=config.seed,
     )  # fmt: skip
-    ranks = cloze_ranks(subject.model, hidden, mask_id=ids.mask, pad_id=ids.pad, batch_size=min(config.batch_size, 64))
-    frequent = np.argsort(-subject.counts, kind="stable")[:TOP].tolist()
+
+
+def _cloze(
+    config: ClozeProbeConfig, subject: _Subject, hidden: Sequence[Hidden]
+) -> tuple[dict[str, Share], dict[str, float]]:
+    ids, batch_size = subject.ids, min(config.batch_size, _BATCH_ROWS)
+    ranks = cloze_ranks(subject.model, hidden, mask_id=ids.mask, pad_id=ids.pad, batch_size=batch_size)
+    known = subject.counts.copy()
+    known[subject.tokenizer.unk_token_id] = 0  # Never hidden, so no guess worth making.
+    frequent = np.argsort(-known, kind="stable")[:TOP].tolist()
     truth = [item.row[item.place] for item in hidden]
     shares, baselines = {}, {}
     for name, top in (("cloze_accuracy", 1), (f"cloze_top{TOP}_accuracy", TOP)):
@@ -118,36 +148,20 @@ def _cloze(config: ClozeProbeConfig, subject: _Subject) -> tuple[dict[str, Share
     return shares, baselines
 
 
-def _next_sentence(config: ClozeProbeConfig, subject: _Subject) -> dict[str, Share]:
-    pairs = pair_passages(subject.held_out, config.num_sentence_pairs, length=subject.length, seed=config.seed)
-    if len(pairs) < 2:
-        return {}
-    ids = subject.ids
-    said = says_next(
-        subject.model, pairs, cls=ids.cls, sep=ids.sep, pad_id=ids.pad, batch_size=min(config.batch_size, 64)
-    )
-    right = said == np.array([pair.is_next for pair in pairs])
-    documents = [pair.document for pair in pairs]
-    return {
-        "cloze_nsp_accuracy": clustered_share(right, documents, num_resamples=config.num_resamples, seed=config.seed)
-    }
+def _next_sentence(config: ClozeProbeConfig, subject: _Subject) -> NextSentence:
+    found = pair_passages(subject.held_out, config.num_sentence_pairs, length=subject.length, seed=config.seed)
+    if len(found.pairs) < LEAST_SENTENCE_PAIRS:
+        return NextSentence(None, found)
+    ids, batch_size = subject.ids, min(config.batch_size, _BATCH_ROWS)
+    said = says_next(subject.model, found.pairs, cls=ids.cls, sep=ids.sep, pad_id=ids.pad, batch_size=batch_size)
+    right = said == np.array([pair.is_next for pair in found.pairs])
+    documents = [pair.document for pair in found.pairs]
+    share = clustered_share(right, documents, num_resamples=config.num_resamples, seed=config.seed)
+    return NextSentence(share, found)
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """Credit of each pair (1, 0, or 0.5 for a tie): the model's and that of piece frequencies alone."""
-
-    phenomena: list[str]
-    credit: NDArray[np.float64]
-    unigram_credit: NDArray[np.float64]
-    num_same: int
-    """Pairs whose sentences have the same pieces for this encoder; they cannot be told apart and are left out."""
-    num_long: int
-    """Pairs too long for the encoder's positions."""
-
-
-def _minimal_pairs(config: ClozeProbeConfig, subject: _Subject, pairs: Sequence[MinimalPair]) -> _Scored:
-    rows, phenomena, same, long = [], [], 0, 0
+def _minimal_pairs(config: ClozeProbeConfig, subject: _Subject, pairs: Sequence[MinimalPair]) -> ScoredPairs:
+    rows, phenomena, same, long, unknown = [], [], 0, 0, 0
     for pair in pairs:
         good, bad = (
             list(subject.tokenizer(normalize(text, NormalizationConfig()).text)["input_ids"])
@@ -157,6 +171,8 @@ def _minimal_pairs(config: ClozeProbeConfig, subject: _Subject, pairs: Sequence[
             same += 1
         elif max(len(good), len(bad)) > subject.model.config.max_position_embeddings:
             long += 1
+        elif subject.tokenizer.unk_token_id in {*good, *bad}:
+            unknown += 1
         else:
             rows += [good, bad]
             phenomena.append(pair.phenomenon)
@@ -165,7 +181,7 @@ def _minimal_pairs(config: ClozeProbeConfig, subject: _Subject, pairs: Sequence[
     )
     logs = np.log((subject.counts + 1) / (subject.counts + 1).sum())
     unigram = np.array([logs[row[1:-1]].sum() for row in rows])
-    return _Scored(phenomena, _credit(likelihoods), _credit(unigram), same, long)
+    return ScoredPairs(phenomena, _credit(likelihoods), _credit(unigram), same, long, unknown)
 
 
 def _credit(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -173,92 +189,13 @@ def _credit(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(difference > 0, 1.0, np.where(difference == 0, 0.5, 0.0))
 
 
-def _findings(
-    config: ClozeProbeConfig, shares: dict[str, Share], baselines: dict[str, float], scored: _Scored, num_all: int,
-    nsp: bool, out_dir: Path,
-) -> Findings:  # fmt: skip
-    if "cloze_nsp_accuracy" in shares:
-        baselines = {**baselines, "cloze_nsp_accuracy": 0.5}
-    if len(scored.credit):
-        shares = {
-            **shares,
-            "cloze_minimal_pair_accuracy": binomial_share(float(scored.credit.sum()), len(scored.credit)),
-        }
-        baselines = {**baselines, "cloze_minimal_pair_accuracy": float(scored.unigram_credit.mean())}
-    names = _names(config.language)
-    written = picture_language(config.language)
-    draw_bars(
-        {_names(written)[name]: share for name, share in shares.items()}, out_dir / "cloze.png",
-        title=say(written, "Prediction in context (dashes: without context)", "语境中的预测（虚线：不看语境）"),
-        y=say(written, "accuracy", "准确率"), levels={_names(written)[n]: value for n, value in baselines.items()},
-    )  # fmt: skip
-    columns = [say(config.language, a, b) for a, b in (("task", "任务"), ("accuracy [95 %]", "准确率 [95 %]"),
-               ("baseline without context", "不看语境的基线"), ("items", "数量"))]  # fmt: skip
-    rows = [[names[n], percent(share), rate(baselines[n]), share.num_items] for n, share in shares.items()]
-    tables = [table(say(config.language, "Accuracy", "准确率"), columns, rows), *_pair_tables(config, scored, num_all)]
-    metrics = {name: share.value for name, share in shares.items()}
-    metrics |= {f"{n.removesuffix('_accuracy')}_baseline": value for n, value in baselines.items()}
-    return Findings(metrics, tables, ["cloze.png"], _sentences(shares, baselines, nsp))
-
-
-def _names(language: str) -> dict[str, str]:
-    if language == "zh":
-        return {
-            "cloze_accuracy": "完形 top-1", f"cloze_top{TOP}_accuracy": f"完形 top-{TOP}",
-            "cloze_nsp_accuracy": "下一句", "cloze_minimal_pair_accuracy": "最小对立对",
-        }  # fmt: skip
-    return {
-        "cloze_accuracy": "cloze top-1", f"cloze_top{TOP}_accuracy": f"cloze top-{TOP}",
-        "cloze_nsp_accuracy": "next sentence", "cloze_minimal_pair_accuracy": "minimal pairs",
-    }  # fmt: skip
-
-
-def _pair_tables(config: ClozeProbeConfig, scored: _Scored, num_all: int) -> list[dict[str, Any]]:
-    columns = [say(config.language, a, b) for a, b in (("phenomenon", "现象"), ("accuracy [95 %]", "准确率 [95 %]"),
-               ("piece frequency alone", "仅按词频"), ("pairs", "对数"))]  # fmt: skip
-    rows = []
-    for name in dict.fromkeys(scored.phenomena):
-        chosen = np.array([phenomenon == name for phenomenon in scored.phenomena])
-        share = binomial_share(float(scored.credit[chosen].sum()), int(chosen.sum()))
-        rows.append([name, percent(share), rate(float(scored.unigram_credit[chosen].mean())), share.num_items])
-    kept = len(scored.credit)
-    ledger = [
-        [say(config.language, "scored", "计分"), kept],
-        [say(config.language, "same pieces for this encoder", "词片相同"), scored.num_same],
-        [say(config.language, "too long", "过长"), scored.num_long],
-        [say(config.language, "beyond the limit per phenomenon", "超出每类上限"), num_all - kept - scored.num_same - scored.num_long],
-        [say(config.language, "all", "合计"), num_all],
-    ]  # fmt: skip
-    return [
-        table(say(config.language, "Minimal pairs (chance 50 %)", "最小对立对（随机 50 %）"), columns, rows),
-        table(
-            say(config.language, "Minimal pairs: count", "最小对立对：数量"),
-            ["", say(config.language, "pairs", "对数")],
-            ledger,
-        ),
-    ]
-
-
-def _sentences(shares: dict[str, Share], baselines: dict[str, float], nsp: bool) -> list[dict[str, str]]:
-    sentences = []
-    texts = {
-        "cloze_accuracy": ("Hidden pieces of held-out text", "留出文本中被遮住的词片"),
-        "cloze_nsp_accuracy": ("Next sentence on held-out documents", "留出文档的下一句判断"),
-        "cloze_minimal_pair_accuracy": ("Minimal pairs", "最小对立对"),
-    }
-    for name, (en, zh) in texts.items():
-        if name in shares:
-            share, base = shares[name], baselines[name]
-            better = share.low > base
-            sentences.append(
-                {
-                    "en": f"{en}: {percent(share)} right, {rate(base)} without looking at the context; "
-                    + ("the encoder uses the context." if better else "not separable from the baseline."),
-                    "zh": f"{zh}：{percent(share)} 正确，不看语境为 {rate(base)}；"
-                    + ("编码器利用了语境。" if better else "与基线无法区分。"),
-                }
-            )
-    if not nsp:
-        en = "Next sentence prediction was not trained, so no number is given."
-        sentences.append({"en": en, "zh": "该编码器未训练下一句预测，故不给出数字。"})
-    return sentences
+def _results(
+    shares: dict[str, Share], baselines: dict[str, float], following: NextSentence, scored: ScoredPairs, num_pairs: int
+) -> ClozeResults:
+    if following.share is not None:
+        shares, baselines = shares | {"cloze_nsp_accuracy": following.share}, baselines | {"cloze_nsp_accuracy": 0.5}
+    if number := len(scored.credit):
+        name = "cloze_minimal_pair_accuracy"
+        shares = shares | {name: binomial_share(float(scored.credit.sum()), number)}
+        baselines = baselines | {name: float(scored.unigram_credit.mean())}
+    return ClozeResults(shares, baselines, following, scored, num_pairs)

@@ -37,4 +37,5 @@ def gradient_norms(read: Callable[[Tensor], Tensor], inputs_BLE: Tensor) -> NDAr
     signs = torch.randint(2, numbers.shape, generator=torch.Generator().manual_seed(0)).to(numbers) * 2 - 1
     (gradient_BLE,) = torch.autograd.grad((numbers * signs).sum(), inputs_BLE)
     norms_L = gradient_BLE.double().norm(dim=-1).mean(dim=0).flip(0)
-    return np.maximum(norms_L.numpy(), SMALLEST)
+    norms: NDArray[np.float64] = np.maximum(norms_L.numpy(), SMALLEST)
+    return norms

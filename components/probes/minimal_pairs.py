@@ -54,10 +54,11 @@ def read_minimal_pairs(path: Path | None, language: Language) -> list[MinimalPai
 def _parse(path: Path) -> Iterator[MinimalPair]:
     for line, row in numbered_rows(path):
         values = [row.get(key) if isinstance(row, dict) else None for key in _KEYS]
-        if not all(isinstance(value, str) and value.strip() for value in values):
+        texts = [value for value in values if isinstance(value, str) and value.strip()]
+        if len(texts) < len(_KEYS):
             shown = json.dumps(row, ensure_ascii=False)[:80]
             raise InputError(f"{shown} lacks text", file=path, line=line, remedy=f"give strings {', '.join(_KEYS)}")
-        yield MinimalPair(*values)
+        yield MinimalPair(*texts)
 
 
 def limit_pairs(pairs: Sequence[MinimalPair], most: int, seed: int) -> list[MinimalPair]:

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from components.encoders.recurrent import RecurrentEncoder
-from components.training import StepLoss, TrainingSettings, step_seed, train
+from components.probes.draws import generator_at
+from components.training import StepLoss, TrainingSettings, train
 
 _TEST_ROWS = 256
 
@@ -73,7 +74,7 @@ def learn_order(model: nn.Module, task: OrderTask) -> NDArray[np.int64]:
     labels = torch.tensor(task.train_labels)
 
     def losses_at(step: int) -> Iterator[StepLoss]:
-        generator = torch.Generator().manual_seed(step_seed(task.seed, step))
+        generator = generator_at(task.seed, step)
         chosen = torch.randint(len(labels), (task.batch_size,), generator=generator)
         logits = model(*pad([task.train_ids[int(row)] for row in chosen]))
         yield StepLoss(nn.functional.cross_entropy(logits, labels[chosen]))

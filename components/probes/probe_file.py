@@ -1,9 +1,9 @@
-"""``probe.json``: what a probe of structure found, as tables, pictures and sentences."""
+"""``probe.json``: what a probe found, in one shape for all probes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,18 @@ from components.probes.intervals import Share
 from components.probes.structure_config import Language
 
 PROBE_FILE = "probe.json"
+NO_ENCODER = "none"
+"""Stands for the encoder where a probe trains networks of its own."""
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture beside ``probe.json``."""
+
+    file: str
+    caption: str
+    """What it shows, in the probe's language."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +32,10 @@ class Findings:
     """What a probe found; numbers in ``metrics`` and tables come from the same computation."""
 
     metrics: Metrics
-    tables: list[dict[str, Any]] = field(default_factory=list)
-    pictures: list[str] = field(default_factory=list)
+    headline: tuple[str, ...] = ()
+    """The metrics to read first; one that the encoder cannot have may be absent from ``metrics``."""
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
     sentences: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -30,8 +44,8 @@ def say(language: Language, en: str, zh: str) -> str:
     return zh if language == "zh" else en
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str | float]]) -> dict[str, Any]:
-    """A table of ``probe.json``."""
+def table(title: str, columns: Iterable[str], rows: Iterable[Sequence[object]]) -> Table:
+    """A table of ``probe.json``; its cells are strings and numbers."""
     return {"title": title, "columns": list(columns), "rows": [list(row) for row in rows]}
 
 
@@ -45,47 +59,56 @@ def rate(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def write_findings(out_dir: Path, probe: str, family: str, title: str, findings: Findings) -> Metrics:
-    """Write ``probe.json`` of a probe that makes sense for the encoder; returns its metrics."""
-    write_json(
-        out_dir / PROBE_FILE,
-        {
-            "probe": probe,
-            "family": family,
-            "meaningful": True,
-            "reason": "",
-            "title": title,
-            "tables": findings.tables,
-            "pictures": findings.pictures,
-            "sentences": findings.sentences,
-        },
-    )
-    return findings.metrics
-
-
-def write_not_meaningful(out_dir: Path, probe: str, family: str, title: str, *, en: str, zh: str, **more: Any) -> None:
-    """Write ``probe.json`` that says why there is no number, in both languages.
+def write_findings(
+    out_dir: Path, probe: str, encoder: str, title: str, findings: Findings, *, language: Language
+) -> Metrics:
+    """Write ``probe.json`` of a probe that makes sense for the encoder; returns its metrics.
 
     Args:
         out_dir: Where to write.
         probe: Name of the probe.
-        family: Family of the encoder.
+        encoder: Family of the encoder, or ``NO_ENCODER``.
         title: Heading.
+        findings: What was found.
+        language: Language of the title, the tables and the captions; sentences are in both.
+    """
+    headline = {name: findings.metrics[name] for name in findings.headline if name in findings.metrics}
+    head = _head(probe, encoder, language, title, meaningful=True, reason="")
+    write_json(out_dir / PROBE_FILE, head | _body(findings, headline))
+    return findings.metrics
+
+
+def write_not_meaningful(
+    out_dir: Path, probe: str, encoder: str, title: str, *, language: Language, en: str, zh: str
+) -> None:
+    """Write ``probe.json`` that says why there is no number, in the language and, as its sentence, in both.
+
+    Args:
+        out_dir: Where to write.
+        probe: Name of the probe.
+        encoder: Family of the encoder.
+        title: Heading.
+        language: Language of the title and the reason.
         en: The reason in English.
         zh: The reason in Chinese.
-        more: ``language``, which decides the language of ``reason``.
     """
-    reason = say(more.get("language", "en"), en, zh)
-    write_json(
-        out_dir / PROBE_FILE,
-        {
-            "probe": probe,
-            "family": family,
-            "meaningful": False,
-            "reason": reason,
-            "title": title,
-            "tables": [],
-            "pictures": [],
-            "sentences": [{"en": en, "zh": zh}],
-        },
-    )
+    head = _head(probe, encoder, language, title, meaningful=False, reason=say(language, en, zh))
+    write_json(out_dir / PROBE_FILE, head | _body(Findings({}, sentences=[{"en": en, "zh": zh}]), {}))
+
+
+def _head(probe: str, encoder: str, language: Language, title: str, *, meaningful: bool, reason: str) -> dict[str, Any]:
+    return {
+        "probe": probe, "encoder": encoder, "language": language, "meaningful": meaningful, "reason": reason,
+        "title": title,
+    }  # fmt: skip
+
+
+def _body(findings: Findings, headline: Metrics) -> dict[str, Any]:
+    return {
+        "headline": headline,
+        "metrics": findings.metrics,
+        "tables": findings.tables,
+        "figures": [asdict(figure) for figure in findings.figures],
+        "pictures": [figure.file for figure in findings.figures],
+        "sentences": findings.sentences,
+    }

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
 from components.encoders.recurrent import Cell, RecurrentSettings, make_stacks, run_stacks
-from components.training import step_seed
+from components.probes.draws import generator_at
 
 NUM_HEADS, NUM_LAYERS = 2, 2
 """Of the small BERT."""
@@ -70,7 +70,7 @@ class RecallTask:
         A step has one distance k, drawn in proportion to k to the power of -1/2: what is learned at short distances
         makes the long ones learnable at all, as in a curriculum (Bengio et al. 2009), and short steps cost less.
         """
-        generator = torch.Generator().manual_seed(step_seed(seed, step))
+        generator = generator_at(seed, step)
         weights_K = torch.tensor(self.distances, dtype=torch.float64) ** -0.5
         distance = self.distances[int(torch.multinomial(weights_K, 1, generator=generator))]
         return self.draw(distance, batch_size, generator)

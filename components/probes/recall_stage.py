@@ -1,4 +1,4 @@
-"""Probe: how far back do networks of one size remember, and how far do their gradients reach?
+"""Probe: how far back do networks of one size learn to remember, and how far do their gradients reach?
 
 Legend of shape suffixes: S seeds, K distances, N test sequences, R resamples.
 """
@@ -16,12 +16,13 @@ from torch import nn
 
 from components.contract import LogMetrics, Metrics, ignore_metrics
 from components.probes.curves import Curve, draw_curves, picture_language
+from components.probes.draws import generator_at
 from components.probes.gradients import gradient_norms
 from components.probes.intervals import percentiles, resample_seeds
-from components.probes.probe_file import Findings, say, table, write_findings
+from components.probes.probe_file import NO_ENCODER, Figure, Findings, Table, say, table, write_findings
 from components.probes.recall import RecallModel, RecallTask, RecurrentReader, build_model, count_parameters
 from components.probes.structure_config import RecallModelName, RecallProbeConfig
-from components.training import StepLoss, TrainingSettings, step_seed, train
+from components.training import StepLoss, TrainingSettings, train
 
 NAMES: dict[RecallModelName, str] = {"rnn": "RNN", "lstm": "LSTM", "bilstm": "BiLSTM", "bert": "BERT"}
 GRADIENT_MODELS: tuple[RecallModelName, ...] = ("rnn", "lstm")
@@ -39,7 +40,7 @@ class RecallResult:
     low_K: NDArray[np.float64]
     high_K: NDArray[np.float64]
     memory: int
-    """Largest tested distance above the midpoint between chance and 1; 0 when there is none."""
+    """The largest tested distance up to which accuracy lies above the middle of chance and 1; 0 when there is none."""
     memory_low: int
     memory_high: int
     gradients: dict[str, NDArray[np.float64]]
@@ -50,8 +51,8 @@ def probe_recall(config: RecallProbeConfig, *, out_dir: Path, log_metrics: LogMe
     """Train every network on the recall task and measure accuracy against distance.
 
     The probe is about architectures, not about a particular encoder: all are trained here, from scratch, with the same
-    steps, sequences and learning rate and as many parameters. "Remembers" therefore means "learned to remember with
-    this training"; the setting is part of every sentence.
+    steps, sequences and learning rate and as many parameters. What it finds is what was learned under this training,
+    not what a network could hold; the setting is part of every sentence.
 
     Args:
         config: Distances, sizes and schedule.
@@ -69,28 +70,31 @@ def probe_recall(config: RecallProbeConfig, *, out_dir: Path, log_metrics: LogMe
         log_metrics({"progress": (number + 1) / len(config.models)})
     findings = Findings(
         _metrics(results),
+        tuple(f"recall_{name}_memory" for name in results),
         [_accuracy_table(results, task, config), *_gradient_tables(results, config)],
         _draw(results, task, config, out_dir),
         _sentences(results, config),
     )
-    title = say(config.language, "Distance: how far back a network remembers", "距离：网络能记住多远之前的词")
-    return write_findings(out_dir, "recall", "none", title, findings)
+    title = say(
+        config.language, "Distance: how far back a network learned to remember", "距离：网络学会记住多远之前的词"
+    )
+    return write_findings(out_dir, "recall", NO_ENCODER, title, findings, language=config.language)
 
 
 def run_model(name: RecallModelName, task: RecallTask, config: RecallProbeConfig) -> RecallResult:
     """Train and test one kind of model from every seed."""
-    right, gradients, num_parameters = [], {}, 0
+    right, gradients, num_parameters = list[NDArray[np.bool_]](), dict[str, NDArray[np.float64]](), 0
     for number in range(config.num_seeds):
         seed = config.seed + number
         model = build_model(name, task, config.num_parameters, seed)
         num_parameters = count_parameters(model)
-        watched = number == 0 and name in GRADIENT_MODELS and isinstance(model, RecurrentReader)
-        if watched:
-            gradients["before"] = reach(model, task, seed)
+        watched = model if number == 0 and name in GRADIENT_MODELS else None
+        if isinstance(watched, RecurrentReader):
+            gradients["before"] = reach(watched, task, seed)
         _train(model, task, config, seed)
         right.append(_test(model, task, config.num_test_sequences, seed))
-        if watched:
-            gradients["after"] = reach(model, task, seed)
+        if isinstance(watched, RecurrentReader):
+            gradients["after"] = reach(watched, task, seed)
     right_SKN = np.stack(right)
     accuracy_RK, memory_R = resample_seeds(
         right_SKN, lambda row: memory_length(row, task), num_resamples=config.num_resamples, seed=config.seed
@@ -104,14 +108,23 @@ def run_model(name: RecallModelName, task: RecallTask, config: RecallProbeConfig
 
 
 def memory_length(accuracy_K: NDArray[np.float64], task: RecallTask) -> float:
-    """Effective memory length: the largest tested distance whose accuracy is above the middle of chance and 1."""
-    above = np.flatnonzero(accuracy_K > (1 + task.chance) / 2)
-    return float(task.distances[above[-1]]) if above.size else 0.0
+    """Effective memory length: the largest tested distance up to which accuracy is above the middle of chance and 1.
+
+    Args:
+        accuracy_K: Accuracy at each of the task's distances.
+        task: Gives the distances, rising, and chance.
+
+    Returns:
+        Tokens; 0 where accuracy at the shortest distance is not above the middle.
+    """
+    below = np.flatnonzero(accuracy_K <= (1 + task.chance) / 2)
+    reached = int(below[0]) if below.size else len(task.distances)
+    return float(task.distances[reached - 1]) if reached else 0.0
 
 
 def reach(model: RecurrentReader, task: RecallTask, seed: int) -> NDArray[np.float64]:
     """Gradient norms by distance on sequences of the longest distance."""
-    generator = torch.Generator().manual_seed(step_seed(seed, _GRADIENT))
+    generator = generator_at(seed, _GRADIENT)
     input_ids_BL, _ = task.draw(task.distances[-1], _GRADIENT_SEQUENCES, generator)
     norms: NDArray[np.float64] = gradient_norms(model.read, model.embedding(input_ids_BL))[: task.distances[-1] + 1]
     return norms
@@ -128,7 +141,7 @@ def _train(model: RecallModel, task: RecallTask, config: RecallProbeConfig, seed
 
 
 def _test(model: RecallModel, task: RecallTask, num_sequences: int, seed: int) -> NDArray[np.bool_]:
-    generator = torch.Generator().manual_seed(step_seed(seed, _TEST))
+    generator = generator_at(seed, _TEST)
     rows = []
     with torch.inference_mode():
         for distance in task.distances:
@@ -148,9 +161,7 @@ def _metrics(results: dict[RecallModelName, RecallResult]) -> Metrics:
     return metrics
 
 
-def _accuracy_table(
-    results: dict[RecallModelName, RecallResult], task: RecallTask, config: RecallProbeConfig
-) -> dict[str, object]:
+def _accuracy_table(results: dict[RecallModelName, RecallResult], task: RecallTask, config: RecallProbeConfig) -> Table:
     columns = [
         say(config.language, "network", "网络"),
         say(config.language, "parameters", "参数量"),
@@ -173,9 +184,7 @@ def _accuracy_table(
     return table(title, columns, rows)
 
 
-def _gradient_tables(
-    results: dict[RecallModelName, RecallResult], config: RecallProbeConfig
-) -> list[dict[str, object]]:
+def _gradient_tables(results: dict[RecallModelName, RecallResult], config: RecallProbeConfig) -> list[Table]:
     watched = {name: result.gradients for name, result in results.items() if result.gradients}
     if not watched:
         return []
@@ -196,8 +205,8 @@ def _gradient_tables(
 
 def _draw(
     results: dict[RecallModelName, RecallResult], task: RecallTask, config: RecallProbeConfig, out_dir: Path
-) -> list[str]:
-    language = picture_language(config.language)
+) -> list[Figure]:
+    language, spoken = picture_language(config.language), config.language
     curves = {
         NAMES[name]: Curve(list(task.distances), result.accuracy_K, result.low_K, result.high_K)  # type: ignore[arg-type]
         for name, result in results.items()
@@ -205,7 +214,11 @@ def _draw(
     x = say(language, "distance k (tokens)", "距离 k（词）")
     draw_curves(
         curves, out_dir / "recall.png", x=x, y=say(language, "accuracy", "准确率"),
-        title=say(language, f"Recall at {config.num_parameters:,} parameters", f"{config.num_parameters:,} 参数下的回忆"),
+        title=say(
+            language,
+            f"Learned in {config.num_train_steps:,} steps at {config.num_parameters:,} parameters",
+            f"{config.num_parameters:,} 个参数训练 {config.num_train_steps:,} 步后学会的记忆",
+        ),
         level=(say(language, "chance", "随机"), task.chance),
     )  # fmt: skip
     when = {"before": say(language, "untrained", "训练前"), "after": say(language, "trained", "训练后")}
@@ -214,43 +227,50 @@ def _draw(
         for name, result in results.items()
         for moment, values in result.gradients.items()
     }
+    caption = say(
+        spoken,
+        "Accuracy of recalling a token k positions back, learned under this training; bands: 95 %",
+        "回忆 k 个位置之前的词的准确率（在此训练下学会的）；色带：95 %",
+    )
+    figures = [Figure("recall.png", caption)]
     if not norms:
-        return ["recall.png"]
+        return figures
     title = say(language, "Gradient of the answer by distance", "答案对各距离输入的梯度")
     y = say(language, "gradient norm", "梯度范数")
     draw_curves(norms, out_dir / "gradients.png", title=title, x=x, y=y, logarithmic=True)
-    return ["recall.png", "gradients.png"]
+    caption = say(
+        spoken,
+        "How much the answer still depends on the input k positions back, before and after training",
+        "训练前后，答案对 k 个位置之前的输入的依赖程度",
+    )
+    return [*figures, Figure("gradients.png", caption)]
 
 
 def _sentences(results: dict[RecallModelName, RecallResult], config: RecallProbeConfig) -> list[dict[str, str]]:
     first, last = config.distances[0], config.distances[-1]
 
-    def length(result: RecallResult, none: str, most: str) -> str:
+    def length(result: RecallResult, less: str, least: str) -> str:
+        interval = f"[{result.memory_low}, {result.memory_high}]"
         if result.memory == 0:
-            return none
-        if result.memory == last:
-            return f"{most}{last} [{result.memory_low}, {result.memory_high}]"
-        return f"{result.memory} [{result.memory_low}, {result.memory_high}]"
+            return f"{less} {first} {interval}"
+        return f"{least} {last} {interval}" if result.memory == last else f"{result.memory} {interval}"
 
-    en = "; ".join(f"{NAMES[name]} {length(r, f'less than {first}', 'at least ')}" for name, r in results.items())
-    zh = "；".join(f"{NAMES[name]} {length(r, f'不足 {first}', '至少 ')}" for name, r in results.items())
-    setting_en = f"Trained for {config.num_train_steps} steps at {config.num_parameters:,} parameters"
-    setting_zh = f"在 {config.num_parameters:,} 个参数、{config.num_train_steps} 步训练下"
-    sentences = [
-        {
-            "en": f"{setting_en}, effective memory in tokens with 95 % interval: {en}.",
-            "zh": f"{setting_zh}，有效记忆长度（词）及 95 % 区间：{zh}。",
-        }
-    ]
-    for name, result in results.items():
-        if result.gradients:
-            norms = result.gradients["after"]
-            ratio = f"{norms[last] / norms[1]:.0e}"
-            sentences.append(
-                {
-                    "en": f"In the trained {NAMES[name]}, the gradient {last} tokens back is {ratio} of the one next to "
-                    "the query.",
-                    "zh": f"训练后的 {NAMES[name]} 中，{last} 个词之前的梯度是查询前一词处的 {ratio} 倍。",
-                }
-            )
-    return sentences
+    en = "; ".join(f"{NAMES[name]} {length(r, 'less than', 'at least')}" for name, r in results.items())
+    zh = "；".join(f"{NAMES[name]} {length(r, '不足', '至少')}" for name, r in results.items())
+    trainings = "training" if config.num_seeds == 1 else "trainings"
+    memory = {
+        "en": f"Learned under this training ({config.num_train_steps:,} steps at {config.num_parameters:,} parameters, "
+        f"{config.num_seeds} {trainings} each), effective memory in tokens with its 95 % interval: {en}.",
+        "zh": f"在此训练下（{config.num_parameters:,} 个参数、{config.num_train_steps:,} 步，"
+        f"各训练 {config.num_seeds} 次）学会的有效记忆长度（词）及 95 % 区间：{zh}。",
+    }
+    reaches = [_reach_sentence(NAMES[name], r.gradients["after"], last) for name, r in results.items() if r.gradients]
+    return [memory, *reaches]
+
+
+def _reach_sentence(name: str, norms: NDArray[np.float64], last: int) -> dict[str, str]:
+    ratio = f"{norms[last] / norms[1]:.0e}"
+    return {
+        "en": f"In the trained {name}, the gradient {last} tokens back is {ratio} of the one next to the query.",
+        "zh": f"训练后的 {name} 中，{last} 个词之前的梯度是查询前一词处的 {ratio} 倍。",
+    }

@@ -15,11 +15,12 @@ from components.probes.intervals import Share
 from components.probes.layers import layer_name
 from components.probes.meaning_config import Language, SenseProbeConfig
 from components.probes.pictures import Bar, Cloud, draw_clouds, draw_intervals
-from components.probes.probe_file import Findings, percent, rate, say, table
+from components.probes.probe_file import Figure, Findings, percent, rate, say, table
 from components.probes.senses import Credits, chance_level, two_dimensions, word_accuracy
 from components.probes.word_files import SenseContext
 
 NUM_PICTURE_WORDS = 4
+HEADLINE = ("sense_accuracy", "sense_accuracy_low", "sense_accuracy_high", "sense_chance")
 _STATIC = {"bag_of_words", "word2vec"}
 
 
@@ -49,11 +50,11 @@ def describe(
     layers: Sequence[SenseLayer],
     headline: int,
     metrics: Metrics,
-    pictures: list[str],
+    figures: list[Figure],
 ) -> Findings:
     """Tables by layer and by word, and sentences about the headline layer, which was measured."""
     tables = [_layer_table(config.language, layers), _word_table(config.language, layers[headline])]
-    return Findings(metrics, tables, pictures, _sentences(family, layers, headline))
+    return Findings(metrics, HEADLINE, tables, figures, _sentences(family, layers, headline))
 
 
 def draw(
@@ -63,9 +64,14 @@ def draw(
     contexts: Sequence[SenseContext],
     vectors: NDArray[np.float32],
     out_dir: Path,
-) -> list[str]:
-    """Draw accuracy by layer, and the contexts of some words at the headline layer; returns the files' names."""
+) -> list[Figure]:
+    """Draw accuracy by layer, and the contexts of some words at the headline layer; returns the figures."""
     language = picture_language(config.language)
+    by_layer = say(
+        config.language,
+        "How often the sense of an ambiguous word is found from its vector, by layer",
+        "各层用词向量判断多义词词义的准确率",
+    )
     measured = [(layer.name(language), layer.accuracy) for layer in layers if layer.accuracy is not None]
     draw_intervals(
         [Bar(name, share.value, share.low, share.high) for name, share in measured],
@@ -75,10 +81,15 @@ def draw(
     words = config.picture_words or tuple(layers[headline].credits)[:NUM_PICTURE_WORDS]
     clouds = [cloud for word in words if (cloud := _cloud(word, contexts, vectors)) is not None]
     if not clouds:
-        return ["senses.png"]
+        return [Figure("senses.png", by_layer)]
     title = say(language, "Contexts in the plane (principal components)", "语境的二维投影（主成分）")
     draw_clouds(clouds, title=f"{title} · {layers[headline].name(language)}", path=out_dir / "contexts.png")
-    return ["senses.png", "contexts.png"]
+    in_plane = say(
+        config.language,
+        "Sentences with one word, projected on two principal components; the marker is the sense",
+        "含同一个词的句子投影到前两个主成分；标记表示词义",
+    )
+    return [Figure("senses.png", by_layer), Figure("contexts.png", in_plane)]
 
 
 def _cloud(word: str, contexts: Sequence[SenseContext], vectors: NDArray[np.float32]) -> Cloud | None:

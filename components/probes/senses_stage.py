@@ -68,9 +68,11 @@ def probe_senses(
         _write_unknown(config, loaded.family, out_dir)
         return metrics
     metrics |= _accuracies(main, layers[headline])
-    pictures = draw(config, layers, headline, contexts, vectors[headline], out_dir)
-    findings = describe(config, loaded.family, layers, headline, metrics, pictures)
-    return write_findings(out_dir, "senses", loaded.family, title_of(config.language), findings)
+    figures = draw(config, layers, headline, contexts, vectors[headline], out_dir)
+    findings = describe(config, loaded.family, layers, headline, metrics, figures)
+    return write_findings(
+        out_dir, "senses", loaded.family, title_of(config.language), findings, language=config.language
+    )
 
 
 def _read(config: SenseProbeConfig) -> list[SenseContext]:

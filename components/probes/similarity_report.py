@@ -14,10 +14,16 @@ from components.probes.layers import layer_name
 from components.probes.meaning_config import Language
 from components.probes.memory import Memory
 from components.probes.pictures import Bar, draw_growth, draw_intervals
-from components.probes.probe_file import Findings, percent, rate, say, table
+from components.probes.probe_file import Figure, Findings, percent, rate, say, table
 from components.probes.similarity import Correlation, Orthogonality
 from components.probes.similarity_measures import Analogies, LayerSimilarity
 
+HEADLINE = (
+    "similarity_spearman",
+    "similarity_triple_accuracy",
+    "similarity_analogy_accuracy",
+    "similarity_orthogonal_share",
+)
 _MIB = 2**20
 
 
@@ -42,7 +48,7 @@ def title_of(language: Language) -> str:
     return say(language, "Similarity of words", "词的相似度")
 
 
-def describe(language: Language, results: SimilarityResults, metrics: Metrics, pictures: list[str]) -> Findings:
+def describe(language: Language, results: SimilarityResults, metrics: Metrics, figures: list[Figure]) -> Findings:
     """Tables, and sentences that say what the numbers allow to say."""
     tables = [
         _correlation_table(language, results),
@@ -53,12 +59,16 @@ def describe(language: Language, results: SimilarityResults, metrics: Metrics, p
         _neighbour_table(language, results),
     ]
     sentences = [*_angle_sentences(results), *_list_sentences(results.layers[results.headline])]
-    return Findings(metrics, [item for item in tables if item["rows"]], pictures, sentences)
+    return Findings(metrics, HEADLINE, [item for item in tables if item["rows"]], figures, sentences)
 
 
-def draw(language: Language, results: SimilarityResults, out_dir: Path) -> list[str]:
-    """Draw the memory of the vectors and, where there are any, the correlations; returns the files' names."""
-    language = picture_language(language)
+def draw(spoken: Language, results: SimilarityResults, out_dir: Path) -> list[Figure]:
+    """Draw the memory of the vectors and, where there are any, the correlations; returns the figures."""
+    language = picture_language(spoken)
+    memory = Figure(
+        "memory.png",
+        say(spoken, "Memory that the vectors of all words take", "全部词向量占用的内存随词表大小的变化"),
+    )
     curves: dict[str, list[float]] = {
         say(language, "one-hot, every number", "独热，全部存储"): [item.one_hot_dense for item in results.memory],
         say(language, "one-hot, only the ones", "独热，稀疏存储"): [item.one_hot_sparse for item in results.memory],
@@ -73,14 +83,15 @@ def draw(language: Language, results: SimilarityResults, out_dir: Path) -> list[
     found = results.layers[results.headline].correlations.items()
     bars = [Bar(file, item.value, item.low, item.high) for file, item in found if item is not None]
     if not bars:
-        return ["memory.png"]
+        return [memory]
     name = layer_name(results.layers[results.headline].layer, language)
     draw_intervals(
         bars, chance=0.0, chance_name=say(language, "no relation", "无关"), title=f"{title_of(language)} · {name}",
         axis=say(language, "Spearman's correlation with people, 95 % interval", "与人工评分的 Spearman 相关，95% 区间"),
         path=out_dir / "spearman.png",
     )  # fmt: skip
-    return ["spearman.png", "memory.png"]
+    caption = say(spoken, "Agreement with people's scores of similarity", "与人工相似度评分的一致程度")
+    return [Figure("spearman.png", caption), memory]
 
 
 def _correlation_table(language: Language, results: SimilarityResults) -> dict[str, Any]:

@@ -68,9 +68,11 @@ def probe_similarity(
         neighbours(loaded, config, lists), Counter(known.coverage),
     )  # fmt: skip
     metrics |= _metrics(results, layers[headline])
-    pictures = draw(config.language, results, out_dir)
-    findings = describe(config.language, results, metrics, pictures)
-    return write_findings(out_dir, "similarity", loaded.family, title_of(config.language), findings)
+    figures = draw(config.language, results, out_dir)
+    findings = describe(config.language, results, metrics, figures)
+    return write_findings(
+        out_dir, "similarity", loaded.family, title_of(config.language), findings, language=config.language
+    )
 
 
 def _vocab_size(loaded: ContextualEncoder) -> int:

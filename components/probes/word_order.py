@@ -24,6 +24,9 @@ from components.errors import InputError
 from components.probes.structure_config import Language
 
 EQUIVARIANCE_TOLERANCE = 1e-5
+"""Outputs nearer than this are called equal; the difference itself is reported beside the word."""
+DROPPED = ("other_units", "unknown_word", "too_long")
+"""Why a pair is left out: its sentences are cut differently, the encoder lacks a word, or positions."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,12 @@ def read_order_list(path: Path | None, language: Language) -> list[OrderPair]:
         value = json.loads(text)
     except (OSError, ValueError) as error:
         raise InputError(f"no readable JSON: {error}", file=name, remedy=remedy) from error
-    lists = [value.get(key) if isinstance(value, dict) else None for key in ("first", "second", "templates")]
-    for key, items in zip(("first", "second", "templates"), lists, strict=True):
+    lists = []
+    for key in ("first", "second", "templates"):
+        items = value.get(key) if isinstance(value, dict) else None
         if not isinstance(items, list) or not items or not all(isinstance(item, str) and item for item in items):
             raise InputError(f"{key} is {str(items)[:60]}, not a list of strings", file=name, remedy=remedy)
+        lists.append(items)
     first, second, templates = lists
     for template in templates:
         if template.count("{a}") != 1 or template.count("{b}") != 1:
@@ -72,20 +77,27 @@ def _parts(template: str) -> list[str]:
 
 
 def usable_pairs(
-    pairs: Sequence[OrderPair], units: Callable[[str], list[str]], is_unknown: Callable[[str], bool]
+    pairs: Sequence[OrderPair],
+    units: Callable[[str], list[str]],
+    is_unknown: Callable[[OrderPair], bool],
+    *,
+    max_length: int | None = None,
 ) -> tuple[list[OrderPair], dict[str, int]]:
     """Pairs whose two sentences have the same units and whose words are known; the rest is counted by reason.
 
     Args:
         pairs: All pairs.
         units: Splits a sentence into what the encoder reads.
-        is_unknown: Whether the encoder knows nothing of a unit.
+        is_unknown: Whether the encoder lacks a word of the pair.
+        max_length: Most units that the encoder can read; None for no limit.
     """
-    kept, dropped = [], {"other_units": 0, "unknown_word": 0}
+    kept, dropped = [], dict.fromkeys(DROPPED, 0)
     for pair in pairs:
         straight = units(pair.straight)
-        if any(is_unknown(unit) for unit in straight):
+        if is_unknown(pair):
             dropped["unknown_word"] += 1
+        elif max_length is not None and len(straight) > max_length:
+            dropped["too_long"] += 1
         elif sorted(straight) != sorted(units(pair.reversed)):
             dropped["other_units"] += 1
         else:
@@ -93,11 +105,22 @@ def usable_pairs(
     return kept, dropped
 
 
+def meetings(pairs: Sequence[OrderPair]) -> list[tuple[str, str]]:
+    """The different pairs of words, sorted."""
+    return sorted({(pair.first, pair.second) for pair in pairs})
+
+
 def split_pairs(pairs: Sequence[OrderPair], test_share: float, seed: int) -> tuple[list[OrderPair], list[OrderPair]]:
-    """Training and test pairs: two words that are tested together never meet in training."""
-    meetings = sorted({(pair.first, pair.second) for pair in pairs})
-    random.Random(seed).shuffle(meetings)
-    tested = set(meetings[: max(1, round(test_share * len(meetings)))])
+    """Training and test pairs: two words that are tested together never meet in training.
+
+    Args:
+        pairs: Pairs with at least two different meetings.
+        test_share: Share of the meetings that is tested, in (0, 1); at least one is tested and one is not.
+        seed: Chooses them.
+    """
+    met = meetings(pairs)
+    random.Random(seed).shuffle(met)
+    tested = set(met[: min(len(met) - 1, max(1, round(test_share * len(met))))])
     train = [pair for pair in pairs if (pair.first, pair.second) not in tested]
     return train, [pair for pair in pairs if (pair.first, pair.second) in tested]
 

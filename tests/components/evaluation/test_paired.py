@@ -70,8 +70,8 @@ def simulate_entities(generator: np.random.Generator, lead: float) -> Simulated:
 
 
 def answers(generator: np.random.Generator, lead: float) -> tuple[list[Counts], list[str]]:
-    """Two models on 300 passages of 4 questions; in half of the passages a model has all right or all wrong."""
-    passages, questions = 300, 4
+    """Two models on 1,000 passages of 4 questions; in half of the passages a model has all right or all wrong."""
+    passages, questions = 1000, 4
     counts = []
     for chance in both(generator, passages, 0.6 + lead, 0.6):
         luck = generator.random((passages, questions))
@@ -122,7 +122,7 @@ def test_seeds_of_one_rung_are_rarely_told_apart(num_seeds: int, sd: float) -> N
 
 def test_questions_counted_as_independent_would_be_told_apart_too_often() -> None:
     generator = np.random.default_rng(3)
-    found = [paired(generator, answers(generator, 0.0)[0], mean_of)[0].p < ALPHA for _ in range(400)]
+    found = [paired(generator, answers(generator, 0.0)[0], mean_of)[0].p < ALPHA for _ in range(300)]
     assert np.mean(found) > 0.09
 
 

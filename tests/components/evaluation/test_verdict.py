@@ -54,7 +54,10 @@ def write_inputs(root: Path, rungs: Rungs, leaked: int = 0) -> dict[str, Any]:
     paths = []
     for rung, runs in rungs.items():
         for seed, right in enumerate(runs):
-            rows = ({"id": item.id, "label": item.label if hit else "np"[item.label == "n"]} for item, hit in zip(items, right, strict=True))
+            rows = (
+                {"id": item.id, "label": item.label if hit else "np"[item.label == "n"]}
+                for item, hit in zip(items, right, strict=True)
+            )
             paths.append(root / f"{rung}-{seed}.jsonl")
             write_jsonl(paths[-1], rows)
     return {"predictions": tuple(paths), "dataset": dataset}
@@ -124,6 +127,25 @@ def test_test_set_too_small(tmp_path: Path) -> None:
     assert sentence(verdict, "cheaper_unproven")["loss_high"] > verdict["margin"]
 
 
+def test_more_items_do_not_help_where_seeds_differ(tmp_path: Path) -> None:
+    rungs = {
+        rung: [hits(accuracy, 3000, seed) for seed, accuracy in enumerate(accuracies)]
+        for rung, accuracies in (("lstm", (0.60, 0.70, 0.80)), ("bert", (0.82, 0.64, 0.72)))
+    }
+    verdict = run(tmp_path, rungs)
+    assert "seeds_too_few" in kinds(verdict)
+    assert sentence(verdict, "seeds_too_few")["num_seeds"] == 3
+    assert {"not_separable_seeds", "not_separable_no_difference"} & {*kinds(verdict)}
+
+
+def test_a_question_left_open_makes_the_test_too_small(tmp_path: Path) -> None:
+    few, many = (run(tmp_path / str(size), planted(size, lstm=0.75, bert=0.8)) for size in (150, 6000))
+    assert "test_too_small" in kinds(few)
+    assert "test_finds" in kinds(many)
+    smallest = sentence(many, "test_finds")["minimum_detectable_difference"]
+    assert smallest < sentence(few, "test_too_small")["minimum_detectable_difference"]
+
+
 def test_one_seed_is_tested_exactly_and_said(tmp_path: Path) -> None:
     verdict = run(tmp_path, planted(400, num_seeds=1, lstm=0.7, bert=0.9))
     assert "one_seed" in kinds(verdict)
@@ -171,10 +193,15 @@ def test_questions_on_one_passage_count_once(tmp_path: Path) -> None:
     write_examples(tmp_path, "test", items)
     paths = []
     for rung, share in (("lstm", 2), ("bert", 3)):
-        rows = ({"id": item.id, "answer": "passage" if n % 4 < share else "", "start": 0, "end": 7} for n, item in enumerate(items))
+        rows = (
+            {"id": item.id, "answer": "passage" if n % 4 < share else "", "start": 0, "end": 7}
+            for n, item in enumerate(items)
+        )
         paths.append(tmp_path / f"{rung}.jsonl")
         write_jsonl(paths[-1], rows)
-    config = ComparisonConfig(entries=entries_of({"lstm": [np.ones(1)], "bert": [np.ones(1)]}), num_resamples=200, language="en")
+    config = ComparisonConfig(
+        entries=entries_of({"lstm": [np.ones(1)], "bert": [np.ones(1)]}), num_resamples=200, language="en"
+    )
     (tmp_path / "out").mkdir()
     compare(config, predictions=tuple(paths), dataset=tmp_path, out_dir=tmp_path / "out")
     view = json.loads((tmp_path / "out/verdict.json").read_text())["views"]["all"]
@@ -196,4 +223,9 @@ def test_missing_prediction_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="t:49"):
         compare(ComparisonConfig(entries=entries_of(rungs)), **inputs, out_dir=tmp_path)
     with pytest.raises(ConfigError, match="2 sets of predictions for 3 entries"):
-        compare(ComparisonConfig(entries=entries_of(rungs)), predictions=inputs["predictions"][:2], dataset=inputs["dataset"], out_dir=tmp_path)
+        compare(
+            ComparisonConfig(entries=entries_of(rungs)),
+            predictions=inputs["predictions"][:2],
+            dataset=inputs["dataset"],
+            out_dir=tmp_path,
+        )

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.errors import ArtifactError, ConfigError
+from components.formats import read_json, write_json
+from components.report.numbers import FORMATS
+from components.report.sources import ReportSources
+from components.report.stage import write_report
+
+from .conftest import Build  # noqa: TID252
+
+
+class Page(html.parser.HTMLParser):
+    """Numbers with their sources, and everything that a browser could load or run."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.numbers: list[tuple[str, str, str]] = []
+        self.tags: list[str] = []
+        self.loads: list[str] = []
+        self._open: dict[str, str] | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        self.tags.append(tag)
+        self.loads += [found[name] for name in ("src", "href", "xlink:href", "srcset", "action") if name in found]
+        if tag == "data":
+            self._open = {**found, "text": ""}
+
+    def handle_data(self, data: str) -> None:
+        if self._open is not None:
+            self._open["text"] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "data" and self._open is not None:
+            self.numbers.append((self._open["text"], self._open["value"], self._open["data-source"]))
+            self._open = None
+
+
+def at(content: Any, pointer: str) -> Any:
+    for key in pointer.split("/")[1:]:
+        key = key.replace("~1", "/").replace("~0", "~")
+        content = content[int(key)] if isinstance(content, list) else content[key]
+    return content
+
+
+def write(sources: ReportSources, out: Path, language: str = "en") -> tuple[str, str, dict[str, Any]]:
+    write_report(sources, out, language=language)
+    return (out / "report.html").read_text(), (out / "report.md").read_text(), read_json(out / "verdict.json")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_number_is_found_where_it_says(full_sources: ReportSources, tmp_path: Path, language: str) -> None:
+    page, _, data = write(full_sources, tmp_path, language)
+    root = full_sources.corpus.parents[1]
+    contents = {name: read_json(next(iter(root.rglob(file["file"])))) for name, file in data["sources"].items() if name != "run"}
+    contents["run"] = data["run"]
+    numbers = Page(page).numbers
+    assert len(numbers) > 150
+    assert {source.partition("#")[0] for _, _, source in numbers} == set(contents)
+    for text, value, source in numbers:
+        name, _, pointer = source.partition("#")
+        found = at(contents[name], pointer)
+        assert json.loads(value) == found, source
+        if isinstance(found, str):
+            assert text in (found, "all test items", "全部测试样本"), source
+        elif isinstance(found, int | float):
+            shown = {form(found, language) for form in FORMATS.values()} | {f"{found:g}"}
+            assert text in shown, source
+
+
+def test_main_numbers_stand_on_the_page_as_they_are_in_the_verdict(full_sources: ReportSources, tmp_path: Path) -> None:
+    page, markdown, data = write(full_sources, tmp_path)
+    best = data["tasks"]["classification"]["views"]["all"]["rungs"][0]
+    assert best["rung"] == "bert"
+    mean, low, high = (f"{best[name]:.3f}".lstrip("0") for name in ("mean", "low", "high"))
+    assert f"| **bert** (highest) (use) | {mean} | {low}–{high} |" in markdown
+    assert ("10 min 0 s", "600.0", "S1#/views/all/rungs/0/train_seconds") in Page(page).numbers
+    assert all(text in markdown for text in ("4.1 M", "2.3 MB", "1,230", "1 min 44 s"))
+
+
+def test_order_of_the_sections(full_sources: ReportSources, tmp_path: Path) -> None:
+    page, markdown, _ = write(full_sources, tmp_path)
+    order = ["verdict", "leaderboard", "costs", "labels", "controls", "leaks", "coverage", "probes", "run", "origin"]
+    assert re.findall(r'<section id="(\w+)">', page) == order
+    assert markdown.count("\n## ") == len(order)
+    assert "not meaningful" in page
+    assert "No context." in page
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_needs_nothing_else(full_sources: ReportSources, tmp_path: Path, language: str) -> None:
+    page, markdown, _ = write(full_sources, tmp_path, language)
+    found = Page(page)
+    assert not {"script", "link", "iframe", "object", "embed", "base"} & set(found.tags)
+    assert all(load.startswith(("#", "data:image/png;base64,")) for load in found.loads)
+    assert not re.search(r"https?://|@import|@font-face", page)
+    assert set(re.findall(r"url\((.)", page)) <= {"#"}
+    assert not re.search(r"\{[a-z_]+[:}]", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)), "a field was left unfilled"
+    assert (page.count("prefers-color-scheme: dark"), found.tags.count("svg")) == (1, 4)
+    pictures = re.findall(r"\]\((figures/[^)]+)\)", markdown)
+    assert sorted(pictures) == sorted(f"figures/{path.name}" for path in (tmp_path / "figures").iterdir())
+    assert len(pictures) == 3
+
+
+def test_ids_of_drawings_are_unique_and_references_meet_them(full_sources: ReportSources, tmp_path: Path) -> None:
+    page, _, _ = write(full_sources, tmp_path)
+    ids = re.findall(r'\sid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', page)) <= set(ids)
+
+
+def test_same_input_same_bytes(full_sources: ReportSources, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(full_sources, tmp_path / name)
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
+    assert len(files) == 6
+    assert all((tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes() for file in files)
+
+
+def test_verdict_json_holds_the_comparison_whole(full_sources: ReportSources, tmp_path: Path) -> None:
+    _, _, data = write(full_sources, tmp_path)
+    stored = read_json(full_sources.tasks["classification"].comparison / "verdict.json")
+    assert data["tasks"] == {"classification": stored}
+    assert data["run_id"] == "0123abcd"
+    assert str(full_sources.corpus.parents[1]) not in json.dumps(data)
+
+
+def test_no_place_of_this_machine_is_in_the_report(full_sources: ReportSources, tmp_path: Path) -> None:
+    page, markdown, _ = write(full_sources, tmp_path)
+    assert str(full_sources.corpus.parents[1]) not in page + markdown
+
+
+def test_hostile_names_are_words(build: Build, tmp_path: Path) -> None:
+    name = '<script>alert(1)</script>"&|*{x}'
+    sources = build(tmp_path / "in", {name: 0.7, "bert": 0.9}, size=60, num_seeds=2, labels="<&")
+    page, markdown, _ = write(replace(sources, run={"run_id": "<img src=x onerror=alert(1)>", "deployment": "]]>{{ 7*7 }}"}), tmp_path / "out")
+    found = Page(page)
+    assert not {"script", "img"} & set(found.tags)
+    assert "&lt;script&gt;alert(1)" in page
+    assert "{{ 7*7 }}" in page
+    assert not re.search(r"(?<!\\)<(script|img)", markdown)
+    assert r"\|\*\{x\}" in markdown
+
+
+def test_one_rung_one_task_no_probes_no_curve(build: Build, tmp_path: Path) -> None:
+    sources = replace(build(tmp_path / "in", {"bert": 0.9}, size=60, num_seeds=1), run={})
+    page, markdown, data = write(sources, tmp_path / "out")
+    assert re.findall(r'<section id="(\w+)">', page) == ["verdict", "leaderboard", "costs", "leaks", "coverage", "probes", "run", "origin"]
+    assert "There is nothing to compare it with" in markdown
+    assert "one seed only" in markdown
+    assert "| duration | not recorded |" in markdown
+    assert data["run_id"] is None
+
+
+def test_copies_are_in_the_audit_and_in_both_views(full_sources: ReportSources, tmp_path: Path) -> None:
+    _, markdown, _ = write(full_sources, tmp_path)
+    assert "| Classification | 500 | 40 | 40 |" in markdown
+    assert re.search(r"\| Classification \| never leaked \| \*\*bert\*\* \| [^|]+ \| 460 \|", markdown)
+    assert "| found in the corpus | 2 |" in markdown
+    assert "| dropped: short | 10 |" in markdown
+    assert "| **bert** | 4 |" in markdown
+
+
+def test_scores_of_another_data_set_are_refused(full_sources: ReportSources, build: Build, tmp_path: Path) -> None:
+    other = build(tmp_path / "in", {"bert": 0.9}, size=60, num_seeds=1).tasks["classification"].evaluations
+    task = replace(full_sources.tasks["classification"], evaluations=other)
+    with pytest.raises(ArtifactError, match="60 test items are scored, the data set has 500"):
+        write_report(replace(full_sources, tasks={"classification": task}), tmp_path / "out")
+
+
+def test_sources_that_do_not_fit_are_refused(full_sources: ReportSources, tmp_path: Path) -> None:
+    task = full_sources.tasks["classification"]
+    with pytest.raises(ConfigError, match="0 tasks"):
+        write_report(replace(full_sources, tasks={}), tmp_path)
+    with pytest.raises(ArtifactError, match="on 'classification', given for 'ner'"):
+        write_report(replace(full_sources, tasks={"ner": task}), tmp_path)
+    with pytest.raises(ArtifactError, match=r"verdict\.json"):
+        write_report(replace(full_sources, tasks={"classification": replace(task, comparison=task.dataset)}), tmp_path)
+    with pytest.raises(ConfigError, match="2 times"):
+        write_report(replace(full_sources, probes=full_sources.probes * 2), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"headline": None}, "needs"),
+        ({"meaningful": "absent"}, "has no meaningful"),
+        ({"probe": "recall"}, "holds probe 'recall'"),
+        ({"figures": [{"file": "../senses.png", "caption": ""}]}, "not in its folder"),
+        ({"headline": {"sense_accuracy": "high"}}, "needs a number"),
+    ],
+)
+def test_probe_files_of_another_shape_are_refused(full_sources: ReportSources, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    probe = full_sources.probes[0]
+    folder = tmp_path / "probe"
+    folder.mkdir()
+    content = {**read_json(probe.path / "probe.json"), **change}
+    write_json(folder / "probe.json", {name: value for name, value in content.items() if value != "absent"})
+    (tmp_path / "senses.png").write_bytes((probe.path / "senses.png").read_bytes())
+    (folder / "senses.png").write_bytes((probe.path / "senses.png").read_bytes())
+    with pytest.raises(ArtifactError, match=message):
+        write_report(replace(full_sources, probes=(replace(probe, path=folder),)), tmp_path / "out")

@@ -135,12 +135,12 @@ class RunLog:
 
         for attempt in range(_INPUT_ATTEMPTS):
             try:
-                return self.client.log_inputs(self.run_id, datasets=entries)
+                self.client.log_inputs(self.run_id, datasets=entries)
+                break
             except MlflowException:
                 if attempt == _INPUT_ATTEMPTS - 1:
                     raise
                 time.sleep(0.05 * 2**attempt)
-        return None
 
     def files(self, folder: Path) -> None:
         """Copy the small readable files of an artifact (JSON, pictures, text); big ones stay in the store."""

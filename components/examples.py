@@ -146,8 +146,13 @@ def select_examples(examples: list[E], num_examples: int | None, seed: int) -> l
 
     The same seed gives every rung the same subset, and a smaller subset is contained in every larger one.
     """
-    ordered = sorted(examples, key=lambda example: digest_bytes(f"{seed}:{example.id}".encode()))
-    return ordered[:num_examples]
+    by_id = {example.id: example for example in examples}
+    return [by_id[name] for name in select_ids(by_id, num_examples, seed)]
+
+
+def select_ids(ids: Iterable[str], num_examples: int | None, seed: int) -> list[str]:
+    """The ids of the labelled budget, in its order; see ``select_examples``."""
+    return sorted(ids, key=lambda name: digest_bytes(f"{seed}:{name}".encode()))[:num_examples]
 
 
 def write_labels(dataset: Path, labels: Iterable[str]) -> None:

@@ -20,11 +20,13 @@ from flows.environment import Home
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import DatasetInput
 
 MAX_PARAM_CHARS = 500
 MAX_ARTIFACT_BYTES = 2_000_000
 _FLUSH_SECONDS = 2.0
 _FLUSH_POINTS = 500
+_INPUT_ATTEMPTS = 6
 EXPERIMENTS = ("ladders", "evaluation", "finetuning", "pretraining", "recurrent", "word2vec", "bag_of_words", "data")
 
 
@@ -106,7 +108,11 @@ class RunLog:
         self.client.log_batch(self.run_id, params=short)
 
     def inputs(self, artifacts: Mapping[str, Iterable[Artifact]]) -> None:
-        """Record input data by name and digest, which makes runs on the same data findable."""
+        """Record input data by name and digest, which makes runs on the same data findable.
+
+        Raises:
+            MlflowException: The store refuses the inputs time and again.
+        """
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
         entries = [
@@ -118,7 +124,23 @@ class RunLog:
             for artifact in several
         ]
         if entries:
-            self.client.log_inputs(self.run_id, datasets=entries)
+            self._log_inputs(entries)
+
+    def _log_inputs(self, entries: list[DatasetInput]) -> None:
+        """The store looks whether a data set is known before it inserts it; another run may insert it in between.
+
+        A second look then finds it, and what was recorded before is not recorded twice.
+        """
+        from mlflow.exceptions import MlflowException
+
+        for attempt in range(_INPUT_ATTEMPTS):
+            try:
+                self.client.log_inputs(self.run_id, datasets=entries)
+                break
+            except MlflowException:
+                if attempt == _INPUT_ATTEMPTS - 1:
+                    raise
+                time.sleep(0.05 * 2**attempt)
 
     def files(self, folder: Path) -> None:
         """Copy the small readable files of an artifact (JSON, pictures, text); big ones stay in the store."""

@@ -29,7 +29,12 @@ train_recurrent = Stage(
     all_cores=lambda config: config.objective != "none",
 )
 pretrain_bert = Stage(
-    "components.bert.stage", "pretrain_bert", "Pretrain BERT", "pretraining", all_cores=lambda config: config.trains
+    "components.bert.stage",
+    "pretrain_bert",
+    "Pretrain BERT",
+    "pretraining",
+    # A tiny model gains next to nothing from a second thread; other stages use that core better.
+    all_cores=lambda config: config.trains and config.model_sizes()["hidden_size"] >= 256,
 )
 
 # --- tasks ---

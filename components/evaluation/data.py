@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -91,8 +92,16 @@ def read_train_entities(dataset: Path) -> frozenset[tuple[str, str]]:
     Raises:
         InputError: There is no training split, or a row is not as expected.
     """
+    path = dataset / "train.jsonl"
+    changed = path.stat().st_mtime_ns if path.is_file() else 0
+    return _train_entities(path, changed)
+
+
+@lru_cache(maxsize=4)
+def _train_entities(path: Path, changed: int) -> frozenset[tuple[str, str]]:
+    """Read once for all runs that a process evaluates: the training split may be large."""
     seen = set[tuple[str, str]]()
-    for _, row in _rows(dataset / "train.jsonl", _GOLD_FIELDS["ner"]):
+    for _, row in _rows(path, _GOLD_FIELDS["ner"]):
         text, tokens = row["text"], row["tokens"]
         seen.update(
             (text[tokens[start][0] : tokens[end - 1][1]], name) for name, start, end in entities_of(row["tags"])

@@ -17,7 +17,7 @@ from components.finetuning.config import ClassificationConfig
 from components.finetuning.data import (
     TaskData,
     check_fields,
-    draw_budget,
+    read_budget,
     read_names,
     read_normalization,
     read_rows,
@@ -28,7 +28,7 @@ from components.text.normalization import NormalizationConfig, normalize
 
 
 def read_classification(dataset: Path, config: ClassificationConfig) -> TaskData[Example]:
-    """Read and check every split, then draw the labelled budget from train; texts come back normalised.
+    """Draw the labelled budget from train and check it, and all of the other splits; texts come back normalised.
 
     Args:
         dataset: Dataset artifact.
@@ -40,8 +40,7 @@ def read_classification(dataset: Path, config: ClassificationConfig) -> TaskData
             pay.
     """
     labels, normalization = read_names(dataset, 2), read_normalization(dataset)
-    train = read_rows(dataset, "train", partial(_parse, normalization, labels))
-    chosen = draw_budget(dataset, train, config.num_train_examples, config.seed)
+    chosen = read_budget(dataset, partial(_parse, normalization, labels), config.num_train_examples, config.seed)
     if len({example.label for example in chosen}) < 2:
         raise InputError(
             f"all {len(chosen)} training examples carry the label {chosen[0].label!r}: nothing to tell apart",
@@ -50,7 +49,7 @@ def read_classification(dataset: Path, config: ClassificationConfig) -> TaskData
         )
     parse = partial(_parse, normalization, labels if config.unseen_label == "stop" else None)
     validation, test = read_rows(dataset, "validation", parse), read_rows(dataset, "test", parse)
-    pairs = _all_pairs(dataset, [*train, *validation, *test])
+    pairs = _all_pairs(dataset, [*chosen, *validation, *test])
     num_unseen_labels = sum(example.label not in labels for example in [*validation, *test])
     return TaskData(labels, chosen, validation, test, normalization, {"pairs": pairs}, num_unseen_labels)
 

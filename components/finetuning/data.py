@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from components.errors import InputError
-from components.examples import E, select_examples
+from components.examples import E, select_ids
 from components.formats import Split, numbered_rows, read_json
 from components.text.normalization import NormalizationConfig
 
@@ -52,21 +52,42 @@ def read_rows(dataset: Path, split: Split, parse: Callable[[Path, int, dict[str,
             ``parse`` finds.
     """
     path = dataset / f"{split}.jsonl"
+    return [parse(path, line, row) for line, row in _rows_by_id(path, split).values()]
+
+
+def read_budget(
+    dataset: Path, parse: Callable[[Path, int, dict[str, Any]], E], num_train_examples: int | None, seed: int
+) -> list[E]:
+    """The labelled budget of this run: the same examples as ``select_examples``, and only they are parsed.
+
+    Raises:
+        InputError: As ``read_rows``, or train has fewer examples.
+    """
+    path = dataset / "train.jsonl"
+    rows = _rows_by_id(path, "train")
+    if num_train_examples is not None and num_train_examples > len(rows):
+        raise InputError(
+            f"num_train_examples is {num_train_examples}, train has {len(rows)} examples",
+            file=path,
+            remedy="lower num_train_examples or add labelled examples",
+        )
+    return [parse(path, *rows[name]) for name in select_ids(rows, num_train_examples, seed)]
+
+
+def _rows_by_id(path: Path, split: Split) -> dict[str, tuple[int, dict[str, Any]]]:
     if not path.is_file():
         raise InputError("no such file", file=path, remedy="give a dataset written by a data set stage")
-    lines: dict[str, int] = {}
-    examples = []
+    rows: dict[str, tuple[int, dict[str, Any]]] = {}
     for line, row in numbered_rows(path):
         if not isinstance(row, dict):
             raise InputError(f"a row is an object, not {str(row)[:40]!r}", file=path, line=line)
-        example = parse(path, line, row)
-        if example.id in lines:
-            raise InputError(f"id {example.id!r} repeats the one of line {lines[example.id]}", file=path, line=line)
-        lines[example.id] = line
-        examples.append(example)
-    if not examples:
+        check_fields(path, line, row, ("id",))
+        if (name := row["id"]) in rows:
+            raise InputError(f"id {name!r} repeats the one of line {rows[name][0]}", file=path, line=line)
+        rows[name] = line, row
+    if not rows:
         raise InputError(f"the {split} split has no examples", file=path, remedy="add labelled examples to it")
-    return examples
+    return rows
 
 
 def check_fields(path: Path, line: int, row: dict[str, Any], fields: Sequence[str]) -> None:
@@ -87,21 +108,6 @@ def check_fields(path: Path, line: int, row: dict[str, Any], fields: Sequence[st
                 line=line,
                 remedy="labels are names, not numbers: quote the value" if name == "label" else "quote the value",
             )
-
-
-def draw_budget(dataset: Path, train: list[E], num_train_examples: int | None, seed: int) -> list[E]:
-    """The labelled budget of this run.
-
-    Raises:
-        InputError: Train has fewer examples.
-    """
-    if num_train_examples is not None and num_train_examples > len(train):
-        raise InputError(
-            f"num_train_examples is {num_train_examples}, train has {len(train)} examples",
-            file=dataset / "train.jsonl",
-            remedy="lower num_train_examples or add labelled examples",
-        )
-    return select_examples(train, num_train_examples, seed)
 
 
 def read_names(dataset: Path, least: int) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from components.errors import InputError
 from components.examples import OUTSIDE, TaggedText, parse_example, tag_names
 from components.finetuning.config import NerConfig
-from components.finetuning.data import TaskData, check_fields, draw_budget, read_names, read_normalization, read_rows
+from components.finetuning.data import TaskData, check_fields, read_budget, read_names, read_normalization, read_rows
 from components.finetuning.inputs import check_text, fields_of
 from components.finetuning.outputs import TokenScores
 from components.finetuning.viterbi import best_tags
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[@#]?\w+(?:[-'’.]\w+)*|[^\w\s]")
 
 
 def read_ner(dataset: Path, config: NerConfig) -> TaskData[TaggedText]:
-    """Read and check every split, then draw the labelled budget from train.
+    """Draw the labelled budget from train and check it, and all of the other splits.
 
     Args:
         dataset: Dataset artifact; ``labels.json`` names the entity types.
@@ -38,15 +38,15 @@ def read_ner(dataset: Path, config: NerConfig) -> TaskData[TaggedText]:
     """
     tags, normalization = tag_names(read_names(dataset, 1)), read_normalization(dataset)
     parse = partial(_parse, frozenset(tags))
-    train, validation, test = (read_rows(dataset, split, parse) for split in ("train", "validation", "test"))
-    chosen = draw_budget(dataset, train, config.num_train_examples, config.seed)
+    chosen = read_budget(dataset, parse, config.num_train_examples, config.seed)
+    validation, test = read_rows(dataset, "validation", parse), read_rows(dataset, "test", parse)
     if all(tag == OUTSIDE for example in chosen for tag in example.tags):
         raise InputError(
             f"none of the {len(chosen)} training examples holds an entity",
             file=dataset / "train.jsonl",
             remedy="raise num_train_examples, change seed or add examples with entities",
         )
-    return TaskData(tags, chosen, validation, test, normalization, {"token_unit": _token_unit(dataset, train)})
+    return TaskData(tags, chosen, validation, test, normalization, {"token_unit": _token_unit(dataset, chosen)})
 
 
 def _parse(tags: frozenset[str], path: Path, line: int, row: dict[str, Any]) -> TaggedText:

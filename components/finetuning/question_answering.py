@@ -12,7 +12,7 @@ import numpy as np
 from components.errors import InputError
 from components.examples import Question, parse_example
 from components.finetuning.config import QuestionAnsweringConfig
-from components.finetuning.data import TaskData, check_fields, draw_budget, read_normalization, read_rows
+from components.finetuning.data import TaskData, check_fields, read_budget, read_normalization, read_rows
 from components.finetuning.inputs import fields_of
 from components.finetuning.outputs import SpanScores
 from components.finetuning.spans import best_spans
@@ -25,7 +25,7 @@ THRESHOLD = "no_answer_threshold"
 
 
 def read_question_answering(dataset: Path, config: QuestionAnsweringConfig) -> TaskData[Question]:
-    """Read and check every split, then draw the labelled budget from train.
+    """Draw the labelled budget from train and check it, and all of the other splits.
 
     Args:
         dataset: Dataset artifact.
@@ -35,8 +35,8 @@ def read_question_answering(dataset: Path, config: QuestionAnsweringConfig) -> T
         InputError: Naming file, line and id: an answer that is not where it is said to be, an empty question or
             passage, a repeated id, an empty split, no answer to train on, or a budget that train cannot pay.
     """
-    train, validation, test = (read_rows(dataset, split, _parse) for split in ("train", "validation", "test"))
-    chosen = draw_budget(dataset, train, config.num_train_examples, config.seed)
+    chosen = read_budget(dataset, _parse, config.num_train_examples, config.seed)
+    validation, test = read_rows(dataset, "validation", _parse), read_rows(dataset, "test", _parse)
     if not any(answer.start is not None for example in chosen for answer in example.answers):
         raise InputError(
             f"none of the {len(chosen)} training questions has an answer with a place in its passage",

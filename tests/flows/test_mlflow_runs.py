@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -69,6 +70,22 @@ def test_inputs_are_found_by_name_and_digest(client):
     run.close()
     (entry,) = client.get_run(run.run_id).inputs.dataset_inputs
     assert (entry.dataset.name, entry.dataset.digest) == ("prepare_corpus", "d" * 32)
+
+
+def test_runs_that_record_the_same_new_data_at_once_all_keep_it(client):
+    """Two runs may both find a data set unknown, and only one can insert it."""
+
+    def one(digit: str, start: Barrier) -> str:
+        run = RunLog(client, "data", "input", {})
+        start.wait()
+        run.inputs({"corpus": [Artifact(Path("x"), "prepare_corpus", "k", digit * 64)]})
+        return run.run_id
+
+    for digit in "01234":
+        with ThreadPoolExecutor(8) as pool:
+            runs = list(pool.map(one, [digit] * 8, [Barrier(8)] * 8))
+        for run_id in runs:
+            assert len(client.get_run(run_id).inputs.dataset_inputs) == 1
 
 
 def test_track_03_threads_write_only_into_their_own_runs(client):

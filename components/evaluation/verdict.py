@@ -32,7 +32,9 @@ def build_verdict(config: ComparisonConfig, compared: Compared) -> dict[str, Any
         InputError: The primary view has no items, or none that its metric counts.
     """
     budget, chosen = verdict_entries(config, compared.num_train)
-    views: dict[str, dict[str, Any]] = {view: found for view in VIEWS if (found := _build_view(config, compared, chosen, view))}
+    views: dict[str, dict[str, Any]] = {
+        view: found for view in VIEWS if (found := _build_view(config, compared, chosen, view))
+    }
     if config.primary_view not in views:
         raise InputError(
             f"no test item with a {compared.metric} is in the primary view {config.primary_view!r}",

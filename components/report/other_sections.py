@@ -40,6 +40,13 @@ def _open_probe(writing: Writing, source: ProbeSource) -> JsonFile:
     file = writing.library.open(source.path, "probe.json")
     if missing := [name for name in PROBE_KEYS if name not in file.content]:
         raise ArtifactError(f"{source.path}/probe.json has no {', '.join(missing)}; run the probe again")
+    figures = file.at("figures")
+    named = isinstance(figures, list) and all({"file", "caption"} <= {*figure} for figure in figures)
+    if not isinstance(file.at("headline"), dict) or not named:
+        raise ArtifactError(
+            f"{source.path}/probe.json needs an object as headline and a list of file and caption as figures; "
+            "run the probe again"
+        )
     if file.at("probe") != source.probe:
         raise ArtifactError(f"{source.path} holds probe {file.at('probe')!r}, given as {source.probe!r}")
     return file

@@ -35,9 +35,11 @@ def _summary(writing: Writing) -> Table:
         names = [row["rung"] for row in files.rungs(files.primary)]
         chosen = names.index(files.verdict.at("views", files.primary, "cheapest_within_noise"))
         keys = row_keys(files.primary, chosen)
+        doubtful = any(data["kind"] == "leak_only_winner" for data in files.verdict.at("sentences"))
+        badges = [writing.word("badge_leak")] if doubtful else []
         rows.append((
             cell(writing.word(files.task)),
-            cell(Name(names[chosen])),
+            cell(Name(names[chosen]), badges=badges),
             cell(writing.number(files.verdict, *keys, "mean", kind="score")),
             cell(writing.number(files.verdict, *keys, "train_seconds", kind="seconds")),
             cell(Name(names[0])),

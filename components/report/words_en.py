@@ -47,6 +47,7 @@ WORDS = {
     "parameters": "parameters",
     "size": "size",
     "speed": "items/s",
+    "badge_leak": "beware of copies",
     "badge_best": "highest",
     "badge_chosen": "use",
     "costs": "Score against cost",

@@ -45,6 +45,7 @@ WORDS = {
     "parameters": "参数量",
     "size": "大小",
     "speed": "条/秒",
+    "badge_leak": "当心副本",
     "badge_best": "最高",
     "badge_chosen": "选用",
     "costs": "得分与代价",

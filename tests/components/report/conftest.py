@@ -50,7 +50,11 @@ def _dataset(root: Path, size: int, leaked: int, labels: str) -> Path:
     write_task(folder, "classification")
     write_labels(folder, labels)
     write_json(folder / "normalization.json", {})
-    for split, rows in (("train", train), ("validation", [Example("v:0", "validation text", labels[0])]), ("test", test)):
+    for split, rows in (
+        ("train", train),
+        ("validation", [Example("v:0", "validation text", labels[0])]),
+        ("test", test),
+    ):
         write_examples(folder, split, rows)
     # What is a copy stays in train, so that 300 labels are fewer than all.
     config = AuditConfig(near_duplicates=False, duplicates_of_test="keep")
@@ -62,7 +66,12 @@ def _corpus(root: Path) -> Path:
         dropped = {"held_out_exact": 7, "held_out_near": 3}
         found = {"num_held_out_texts": 501, "held_out_ids_found": ["a", "b"], "num_documents_dropped": dropped}
         write_json(out / "audit.json", {**found, "num_documents_trimmed": 4, "num_sentences_dropped": 9})
-        return {"num_documents_read": 1000.0, "num_documents": 990.0, "num_dropped_short": 10.0, "num_dropped_empty": 0.0}
+        return {
+            "num_documents_read": 1000.0,
+            "num_documents": 990.0,
+            "num_dropped_short": 10.0,
+            "num_dropped_empty": 0.0,
+        }
 
     return _publish(root, "prepare_corpus", 1, write)
 
@@ -75,7 +84,9 @@ def _right(accuracy: float, size: int, leaked: int, seed: int, by_heart: bool) -
     return right
 
 
-def _runs(root: Path, dataset: Path, accuracies: Accuracies, options: dict[str, Any]) -> tuple[list[Entry], list[Path], dict[str, list[Path]]]:
+def _runs(
+    root: Path, dataset: Path, accuracies: Accuracies, options: dict[str, Any]
+) -> tuple[list[Entry], list[Path], dict[str, list[Path]]]:
     size, leaked, labels = options["size"], options["leaked"], options["labels"]
     entries, predictions, evaluations = [], [], {}
     budgets = (20, 100, None) if options["curve"] else (None,)
@@ -86,9 +97,16 @@ def _runs(root: Path, dataset: Path, accuracies: Accuracies, options: dict[str, 
                 right = _right(accuracy - drop, size, leaked, 10 * number + seed, rung == options["by_heart"])
 
                 def write(out: Path, right: np.ndarray = right, rung: str = rung) -> dict[str, float]:
-                    rows = ({"id": f"t:{n}", "label": labels[n % 2 if hit else 1 - n % 2]} for n, hit in enumerate(right))
+                    rows = (
+                        {"id": f"t:{n}", "label": labels[n % 2 if hit else 1 - n % 2]} for n, hit in enumerate(right)
+                    )
                     write_jsonl(out / "predictions.jsonl", rows)
-                    return {**COSTS, "train_seconds": SECONDS.get(rung, 9.0), "num_truncated": float(len(rung)), "num_test_items": float(size)}
+                    return {
+                        **COSTS,
+                        "train_seconds": SECONDS.get(rung, 9.0),
+                        "num_truncated": float(len(rung)),
+                        "num_test_items": float(size),
+                    }
 
                 where = number * 100 + at * 10 + seed + 10
                 predictions.append(_publish(root, "finetune", where, write))
@@ -98,21 +116,49 @@ def _runs(root: Path, dataset: Path, accuracies: Accuracies, options: dict[str, 
                 ))  # fmt: skip
                 if budget is None:
                     run = predictions[-1]
-                    scored = _publish(root, "evaluate", where, lambda out, run=run: evaluate(EvaluationConfig(num_resamples=100), predictions=run, dataset=dataset, out_dir=out))
+                    scored = _publish(
+                        root,
+                        "evaluate",
+                        where,
+                        lambda out, run=run: evaluate(
+                            EvaluationConfig(num_resamples=100), predictions=run, dataset=dataset, out_dir=out
+                        ),
+                    )
                     evaluations.setdefault(rung, []).append(scored)
     return entries, predictions, evaluations
 
 
 def build_sources(root: Path, accuracies: Accuracies, **changes: Any) -> ReportSources:
     """Artifacts of one task as the stages write them, with planted accuracies."""
-    defaults = {"size": 500, "num_seeds": 3, "leaked": 0, "by_heart": "", "curve": False, "labels": "np", "controls": (), "probes": ()}
+    defaults = {
+        "size": 500,
+        "num_seeds": 3,
+        "leaked": 0,
+        "by_heart": "",
+        "curve": False,
+        "labels": "np",
+        "controls": (),
+        "probes": (),
+    }
     options = {**defaults, **changes}
     dataset = _dataset(root, options["size"], options["leaked"], options["labels"])
     entries, predictions, evaluations = _runs(root, dataset, accuracies, options)
     config = ComparisonConfig(entries=tuple(entries), controls=options["controls"], num_resamples=300)
-    comparison = _publish(root, "compare", 2, lambda out: compare(config, predictions=tuple(predictions), dataset=dataset, out_dir=out))
+    comparison = _publish(
+        root, "compare", 2, lambda out: compare(config, predictions=tuple(predictions), dataset=dataset, out_dir=out)
+    )
     folders = {rung: tuple(paths) for rung, paths in evaluations.items()}
-    tasks = {"classification": TaskSources(comparison, dataset, folders, finetuned={rung: tuple(path.parents[1] / "finetune" / path.name for path in paths) for rung, paths in folders.items()})}
+    tasks = {
+        "classification": TaskSources(
+            comparison,
+            dataset,
+            folders,
+            finetuned={
+                rung: tuple(path.parents[1] / "finetune" / path.name for path in paths)
+                for rung, paths in folders.items()
+            },
+        )
+    }
     return ReportSources(RUN, tasks, _corpus(root), tuple(options["probes"]))
 
 
@@ -134,10 +180,20 @@ def full_sources(tmp_path_factory: pytest.TempPathFactory) -> ReportSources:
     root = tmp_path_factory.mktemp("full")
     probes = (
         write_probe(root / "probes/bert", "bert"),
-        write_probe(root / "probes/tfidf", "tfidf", meaningful=False, reason="No context.", headline={}, figures=[], sentences=[]),
+        write_probe(
+            root / "probes/tfidf",
+            "tfidf",
+            meaningful=False,
+            reason="No context.",
+            headline={},
+            figures=[],
+            sentences=[],
+        ),
     )
     controls = (Control(ingredient="pretraining", without="lstm", with_="bert"),)
-    return build_sources(root, {"tfidf": 0.6, "lstm": 0.7, "bert": 0.9}, leaked=40, curve=True, controls=controls, probes=probes)
+    return build_sources(
+        root, {"tfidf": 0.6, "lstm": 0.7, "bert": 0.9}, leaked=40, curve=True, controls=controls, probes=probes
+    )
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ from __future__ import annotations
 import html.parser
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from components.report.numbers import FORMATS
 from components.report.sources import ReportSources
 from components.report.stage import write_report
 
-from .conftest import Build  # noqa: TID252
+Build = Callable[..., ReportSources]
 
 
 class Page(html.parser.HTMLParser):
@@ -62,11 +63,15 @@ def write(sources: ReportSources, out: Path, language: str = "en") -> tuple[str,
 def test_every_number_is_found_where_it_says(full_sources: ReportSources, tmp_path: Path, language: str) -> None:
     page, _, data = write(full_sources, tmp_path, language)
     root = full_sources.corpus.parents[1]
-    contents = {name: read_json(next(iter(root.rglob(file["file"])))) for name, file in data["sources"].items() if name != "run"}
+    contents = {
+        name: read_json(next(iter(root.rglob(file["file"])))) for name, file in data["sources"].items() if name != "run"
+    }
     contents["run"] = data["run"]
     numbers = Page(page).numbers
     assert len(numbers) > 150
-    assert {source.partition("#")[0] for _, _, source in numbers} == set(contents)
+    cited = {source.partition("#")[0] for _, _, source in numbers}
+    kinds = {data["sources"][name]["file"].rpartition("/")[2] for name in cited}
+    assert kinds == {"run", "verdict.json", "label_curve.json", "audit.json", "manifest.json", "probe.json"}
     for text, value, source in numbers:
         name, _, pointer = source.partition("#")
         found = at(contents[name], pointer)
@@ -105,7 +110,9 @@ def test_the_page_needs_nothing_else(full_sources: ReportSources, tmp_path: Path
     assert all(load.startswith(("#", "data:image/png;base64,")) for load in found.loads)
     assert not re.search(r"https?://|@import|@font-face", page)
     assert set(re.findall(r"url\((.)", page)) <= {"#"}
-    assert not re.search(r"\{[a-z_]+[:}]", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)), "a field was left unfilled"
+    assert not re.search(r"\{[a-z_]+[:}]", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)), (
+        "a field was left unfilled"
+    )
     assert (page.count("prefers-color-scheme: dark"), found.tags.count("svg")) == (1, 4)
     pictures = re.findall(r"\]\((figures/[^)]+)\)", markdown)
     assert sorted(pictures) == sorted(f"figures/{path.name}" for path in (tmp_path / "figures").iterdir())
@@ -143,7 +150,9 @@ def test_no_place_of_this_machine_is_in_the_report(full_sources: ReportSources, 
 def test_hostile_names_are_words(build: Build, tmp_path: Path) -> None:
     name = '<script>alert(1)</script>"&|*{x}'
     sources = build(tmp_path / "in", {name: 0.7, "bert": 0.9}, size=60, num_seeds=2, labels="<&")
-    page, markdown, _ = write(replace(sources, run={"run_id": "<img src=x onerror=alert(1)>", "deployment": "]]>{{ 7*7 }}"}), tmp_path / "out")
+    page, markdown, _ = write(
+        replace(sources, run={"run_id": "<img src=x onerror=alert(1)>", "deployment": "]]>{{ 7*7 }}"}), tmp_path / "out"
+    )
     found = Page(page)
     assert not {"script", "img"} & set(found.tags)
     assert "&lt;script&gt;alert(1)" in page
@@ -155,7 +164,16 @@ def test_hostile_names_are_words(build: Build, tmp_path: Path) -> None:
 def test_one_rung_one_task_no_probes_no_curve(build: Build, tmp_path: Path) -> None:
     sources = replace(build(tmp_path / "in", {"bert": 0.9}, size=60, num_seeds=1), run={})
     page, markdown, data = write(sources, tmp_path / "out")
-    assert re.findall(r'<section id="(\w+)">', page) == ["verdict", "leaderboard", "costs", "leaks", "coverage", "probes", "run", "origin"]
+    assert re.findall(r'<section id="(\w+)">', page) == [
+        "verdict",
+        "leaderboard",
+        "costs",
+        "leaks",
+        "coverage",
+        "probes",
+        "run",
+        "origin",
+    ]
     assert "There is nothing to compare it with" in markdown
     assert "one seed only" in markdown
     assert "| duration | not recorded |" in markdown
@@ -169,6 +187,13 @@ def test_copies_are_in_the_audit_and_in_both_views(full_sources: ReportSources, 
     assert "| found in the corpus | 2 |" in markdown
     assert "| dropped: short | 10 |" in markdown
     assert "| **bert** | 4 |" in markdown
+
+
+def test_a_winner_on_copies_is_flagged_at_the_top(build: Build, tmp_path: Path) -> None:
+    sources = build(tmp_path / "in", {"lstm": 0.7, "bert": 0.7}, leaked=240, by_heart="bert", num_seeds=2)
+    page, markdown, _ = write(sources, tmp_path / "out")
+    assert "| **bert** (beware of copies) |" in markdown
+    assert re.search(r'<p class="warning">Beware of copies', page)
 
 
 def test_scores_of_another_data_set_are_refused(full_sources: ReportSources, build: Build, tmp_path: Path) -> None:
@@ -193,14 +218,17 @@ def test_sources_that_do_not_fit_are_refused(full_sources: ReportSources, tmp_pa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"headline": None}, "needs"),
+        ({"headline": None}, "needs an object as headline"),
+        ({"figures": [{"file": "senses.png"}]}, "list of file and caption"),
         ({"meaningful": "absent"}, "has no meaningful"),
         ({"probe": "recall"}, "holds probe 'recall'"),
         ({"figures": [{"file": "../senses.png", "caption": ""}]}, "not in its folder"),
         ({"headline": {"sense_accuracy": "high"}}, "needs a number"),
     ],
 )
-def test_probe_files_of_another_shape_are_refused(full_sources: ReportSources, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_probe_files_of_another_shape_are_refused(
+    full_sources: ReportSources, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
     probe = full_sources.probes[0]
     folder = tmp_path / "probe"
     folder.mkdir()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import string
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from components.report.sentences import TEMPLATES, write_sentence
 from components.report.sources import JsonFile, ReportSources
 from components.report.writing import open_writing
 
-from .conftest import Build  # noqa: TID252
+Build = Callable[..., ReportSources]
 
 FOLDER = Path(evaluation.__file__).parent
 LANGUAGES = ["en", "zh"]
@@ -52,13 +53,27 @@ def emitted_kinds() -> set[str]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Dict):
                 pairs = zip(node.keys, node.values, strict=True)
-                found |= {kind for key, value in pairs if isinstance(key, ast.Constant) and key.value == "kind" for kind in strings(value)}
+                found |= {
+                    kind
+                    for key, value in pairs
+                    if isinstance(key, ast.Constant) and key.value == "kind"
+                    for kind in strings(value)
+                }
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 name = node.targets[0].id
                 found |= set(strings(node.value)) if name == "kind" else set()
                 endings[name] = endings.get(name, set()) | set(strings(node.value))
-            if isinstance(node, ast.FunctionDef) and file == "verdict_sentences.py" and ast.unparse(node.returns or ast.Constant(None)) == "str":
-                found |= {kind for inner in ast.walk(node) if isinstance(inner, ast.Return) and inner.value for kind in strings(inner.value)}
+            if (
+                isinstance(node, ast.FunctionDef)
+                and file == "verdict_sentences.py"
+                and ast.unparse(node.returns or ast.Constant(None)) == "str"
+            ):
+                found |= {
+                    kind
+                    for inner in ast.walk(node)
+                    if isinstance(inner, ast.Return) and inner.value
+                    for kind in strings(inner.value)
+                }
     open_ended = {kind for kind in found if kind.endswith("*")}
     assert open_ended == {"ingredient_*", "not_separable_*"}
     found |= {f"ingredient_{ending}" for ending in endings["effect"]}
@@ -103,10 +118,24 @@ def test_lead_in_words() -> None:
 
 
 def test_variants_when_a_fact_is_absent_or_turned() -> None:
-    limits = {"num_items": 40, "minimum_detectable_difference": None, "margin": 0.05, "power": 0.8, "num_seeds": 1, "view": "all"}
+    limits = {
+        "num_items": 40,
+        "minimum_detectable_difference": None,
+        "margin": 0.05,
+        "power": 0.8,
+        "num_seeds": 1,
+        "view": "all",
+    }
     assert "no difference is found with 80 % power" in say({"kind": "test_too_small", **limits})
     assert "from 6.0 points on" in say({"kind": "test_too_small", **limits, "minimum_detectable_difference": 0.06})
-    pair = {"kind": "not_separable_items", "first": "a", "second": "b", "difference": 0.02, "power": 0.8, "num_items": 500}
+    pair = {
+        "kind": "not_separable_items",
+        "first": "a",
+        "second": "b",
+        "difference": 0.02,
+        "power": 0.8,
+        "num_items": 500,
+    }
     assert "from about 1,230 items on" in say({**pair, "items_needed": 1234})
     assert "although about 300 of the 500" in say({**pair, "items_needed": 300})
     crossing = {
@@ -120,7 +149,9 @@ def test_variants_when_a_fact_is_absent_or_turned() -> None:
 def all_sentences(sources: ReportSources, language: str) -> str:
     files = open_writing(sources, language).tasks[0]
     positions = range(len(files.verdict.at("sentences")))
-    return "\n".join(text_of(write_sentence(files.verdict, ("sentences", position), language)) for position in positions)
+    return "\n".join(
+        text_of(write_sentence(files.verdict, ("sentences", position), language)) for position in positions
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,7 +164,9 @@ def all_sentences(sources: ReportSources, language: str) -> str:
     ],
     ids=["clear winner", "tie", "leak-only winner", "too small a test"],
 )  # fmt: skip
-def test_planted_results_in_words(build: Build, tmp_path: Path, accuracies: dict[str, float], options: dict[str, Any], en: str, zh: str) -> None:
+def test_planted_results_in_words(
+    build: Build, tmp_path: Path, accuracies: dict[str, float], options: dict[str, Any], en: str, zh: str
+) -> None:
     sources = build(tmp_path, accuracies, **options)
     assert en in all_sentences(sources, "en")
     assert zh in all_sentences(sources, "zh")

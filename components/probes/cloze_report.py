@@ -13,7 +13,7 @@ from components.probes.cloze import TOP, PassagePairs
 from components.probes.curves import draw_bars, picture_language
 from components.probes.intervals import Share, binomial_share
 from components.probes.probe_file import Figure, Findings, Table, percent, rate, say, table
-from components.probes.structure_config import Language
+from components.text.sentences import Language
 
 _NAMES = {
     "cloze_accuracy": ("hidden piece", "被遮词片"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from components.probes.intervals import Share
 from components.probes.pictures import find_font
-from components.probes.structure_config import Language
+from components.text.sentences import Language
 
 DPI = 120
 _UPRIGHT_CHARS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components.errors import ConfigError
-from components.probes.word_files import Language
+from components.text.sentences import Language
 
 _NAMES = {
     "features": ("word's features", "词特征"),

@@ -22,8 +22,9 @@ from components.probes.curves import draw_attention, draw_gates, picture_languag
 from components.probes.gates import GatedLayer, Gates, gate_activations
 from components.probes.pictures import find_font
 from components.probes.probe_file import Figure, Findings, Table, say, table, write_findings, write_not_meaningful
-from components.probes.structure_config import Language, LookProbeConfig, LookSentence
+from components.probes.structure_config import LookProbeConfig, LookSentence
 from components.text.normalization import NormalizationConfig, normalize
+from components.text.sentences import Language
 from components.text.vocabulary import UNK_ID
 
 GATE_NAMES = {

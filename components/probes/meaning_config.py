@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
 from components.contract import StageConfig, Strings
-
-Language = Literal["zh", "en"]
+from components.text.sentences import Language
 
 
 class SimilarityProbeConfig(StageConfig):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from components.errors import InputError
 from components.formats import numbered_rows
-from components.probes.structure_config import Language
+from components.text.sentences import Language
 
 _KEYS = ("sentence_good", "sentence_bad", "phenomenon")
 

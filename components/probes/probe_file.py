@@ -10,7 +10,7 @@ from typing import Any
 from components.contract import Metrics
 from components.formats import write_json
 from components.probes.intervals import Share
-from components.probes.structure_config import Language
+from components.text.sentences import Language
 
 PROBE_FILE = "probe.json"
 NO_ENCODER = "none"

@@ -13,11 +13,12 @@ from components.contract import Metrics
 from components.probes.curves import picture_language
 from components.probes.intervals import Share
 from components.probes.layers import layer_name
-from components.probes.meaning_config import Language, SenseProbeConfig
+from components.probes.meaning_config import SenseProbeConfig
 from components.probes.pictures import Bar, Cloud, draw_clouds, draw_intervals
 from components.probes.probe_file import Figure, Findings, percent, rate, say, table
 from components.probes.senses import Credits, chance_level, two_dimensions, word_accuracy
 from components.probes.word_files import SenseContext
+from components.text.sentences import Language
 
 NUM_PICTURE_WORDS = 4
 HEADLINE = ("sense_accuracy", "sense_accuracy_low", "sense_accuracy_high", "sense_chance")

@@ -11,12 +11,12 @@ from components.contract import Metrics
 from components.formats import EncoderFamily
 from components.probes.curves import picture_language
 from components.probes.layers import layer_name
-from components.probes.meaning_config import Language
 from components.probes.memory import Memory
 from components.probes.pictures import Bar, draw_growth, draw_intervals
 from components.probes.probe_file import Figure, Findings, percent, rate, say, table
 from components.probes.similarity import Correlation, Orthogonality
 from components.probes.similarity_measures import Analogies, LayerSimilarity
+from components.text.sentences import Language
 
 HEADLINE = (
     "similarity_spearman",

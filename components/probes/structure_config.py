@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 
 from components.contract import StageConfig
 from components.errors import ConfigError
+from components.text.sentences import Language
 
-Language = Literal["zh", "en"]
 RecallModelName = Literal["rnn", "lstm", "bilstm", "bert"]
 RECALL_MODELS: tuple[RecallModelName, ...] = ("rnn", "lstm", "bilstm", "bert")
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from components.errors import InputError
 from components.formats import numbered_rows
+from components.text.sentences import Language
 
-Language = Literal["zh", "en"]
 ListFile = Path | Traversable
 """A user's file, or one that ships."""
 

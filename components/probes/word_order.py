@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from components.errors import InputError
-from components.probes.structure_config import Language
+from components.text.sentences import Language
 
 EQUIVARIANCE_TOLERANCE = 1e-5
 """Outputs nearer than this are called equal; the difference itself is reported beside the word."""

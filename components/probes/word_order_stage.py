@@ -30,7 +30,7 @@ from components.probes.probe_file import (
     write_findings,
     write_not_meaningful,
 )
-from components.probes.structure_config import Language, WordOrderProbeConfig
+from components.probes.structure_config import WordOrderProbeConfig
 from components.probes.word_order import (
     DROPPED,
     EQUIVARIANCE_TOLERANCE,
@@ -43,6 +43,7 @@ from components.probes.word_order import (
     usable_pairs,
     without_positions,
 )
+from components.text.sentences import Language
 from components.text.vocabulary import UNK_ID
 
 CHANCE = 0.5

@@ -66,8 +66,8 @@ def experiment_id(climbed, name: str) -> str:
 def test_evaluation_view_answers_which_rung_is_best_on_a_task(climbed, address, page, task, metric):
     key = f"rungs-evaluation-{task}"
     page.goto(f"{address}/#/experiments/{experiment_id(climbed, 'evaluation')}/runs?viewStateShareKey={key}")
-    page.get_by_text(f"{task} · bert_random · seed 0").first.wait_for(timeout=60_000)
-    page.get_by_text(metric, exact=True).first.wait_for(timeout=60_000)
+    page.get_by_text(f"{task} · bert_random · seed 0").first.wait_for(timeout=180_000)
+    page.get_by_text(metric, exact=True).first.wait_for(timeout=180_000)
     page.screenshot(path=SCREENSHOTS / f"evaluation-{task}.png")
     assert page.get_by_text("Error loading shared view").count() == 0
     assert page.get_by_text(f"{task} · tfidf · seed 0").count() >= 1
@@ -77,7 +77,7 @@ def test_evaluation_view_answers_which_rung_is_best_on_a_task(climbed, address, 
 
 def test_ladders_view_has_a_column_per_rung(climbed, address, page):
     page.goto(f"{address}/#/experiments/{experiment_id(climbed, 'ladders')}/runs?viewStateShareKey=rungs-ladders")
-    page.get_by_text("accuracy_bert", exact=True).first.wait_for(timeout=60_000)
+    page.get_by_text("accuracy_bert", exact=True).first.wait_for(timeout=180_000)
     page.screenshot(path=SCREENSHOTS / "ladders.png")
 
 
@@ -89,6 +89,6 @@ def test_compare_page_lines_up_the_rungs(climbed, address, page):
         runs = [row[0] for row in database.execute(query, (evaluation,))]
     quoted = [urllib.parse.quote(json.dumps(value)) for value in (runs, [evaluation])]
     page.goto(f"{address}/#/compare-runs?runs={quoted[0]}&experiments={quoted[1]}")
-    page.get_by_text("Comparing 9 Runs").first.wait_for(timeout=60_000)
-    page.get_by_text("bert_random").first.wait_for(timeout=60_000)
+    page.get_by_text("Comparing 9 Runs").first.wait_for(timeout=180_000)
+    page.get_by_text("bert_random").first.wait_for(timeout=180_000)
     page.screenshot(path=SCREENSHOTS / "compare.png")

@@ -8,10 +8,12 @@ from typing import NamedTuple
 from components.artifacts import Artifact
 from components.examples import TaskName
 from flows import stages
-from flows.encoders import EncoderTrainer
+from flows.encoders import Encoder, EncoderTrainer
 from flows.label_curve import extra_counts
 from flows.plan import LadderSettings
+from flows.rungs import Rung
 from flows.settings import overridden
+from flows.tasks import TaskRun
 from flows.tracking import Ladder
 
 _LONGEST_FIRST = ("bert", "recurrent", "word2vec", "tfidf", "one_hot")
@@ -34,6 +36,14 @@ class Ground:
     settings: LadderSettings
     datasets: dict[TaskName, Artifact]
     corpus: Artifact
+
+    def task(self, chain: Chain) -> TaskRun:
+        """The task of a chain."""
+        return next(task for task in self.settings.tasks if task.name == chain.task)
+
+    def rung(self, chain: Chain) -> Rung:
+        """The rung of a chain."""
+        return next(rung for rung in self.settings.rungs if rung.name == chain.rung)
 
 
 @dataclass(frozen=True)
@@ -64,39 +74,38 @@ def label_chains(ground: Ground) -> list[Chain]:
     settings, section = ground.settings, ground.settings.label_curve
     if section is None:
         return []
-    rungs = {rung.name: rung for rung in settings.rungs}
     counts = {task.name: extra_counts(section, task, ground.datasets[task.name]) for task in settings.tasks}
     return [
         chain._replace(num_train_examples=count)
         for chain in full_chains(settings)
-        if section.includes(chain.task, rungs[chain.rung])
+        if section.includes(chain.task, chain.rung)
         for count in reversed(counts[chain.task])
     ]
 
 
-def trainer_for(task_name: TaskName, ground: Ground, execution: Ladder) -> EncoderTrainer:
-    """Trains encoders for a task of the ladder."""
-    settings = ground.settings
-    reading = next(task.reading for task in settings.tasks if task.name == task_name)
-    dataset = ground.datasets[task_name]
-    return EncoderTrainer(execution, settings.encoders, tuple(settings.rungs), ground.corpus, dataset, reading)
+def train_encoder(chain: Chain, ground: Ground, execution: Ladder) -> Encoder:
+    """The encoder that a chain starts from."""
+    settings, reading = ground.settings, ground.task(chain).reading
+    if chain.num_train_examples is not None:
+        # Bags of words learn their vocabulary from the same labelled examples.
+        reading = replace(reading, num_train_examples=chain.num_train_examples)
+    dataset, rungs = ground.datasets[chain.task], tuple(settings.rungs)
+    trainer = EncoderTrainer(execution, settings.encoders, rungs, ground.corpus, dataset, reading)
+    return trainer.train(ground.rung(chain), chain.seed)
 
 
 def climb_chain(chain: Chain, ground: Ground, execution: Ladder) -> Climbed:
     """Train, fine-tune and evaluate one rung on one task for one seed."""
-    settings, dataset = ground.settings, ground.datasets[chain.task]
-    task = next(task for task in settings.tasks if task.name == chain.task)
-    rung = next(rung for rung in settings.rungs if rung.name == chain.rung)
-    tags = {"task": task.name, "rung": rung.name, "seed": str(chain.seed)}
-    trainer, config = trainer_for(chain.task, ground, execution), task.finetuning_for(rung, chain.seed)
+    dataset = ground.datasets[chain.task]
+    tags = {"task": chain.task, "rung": chain.rung, "seed": str(chain.seed)}
+    config = ground.task(chain).finetuning_for(ground.rung(chain), chain.seed)
     if chain.num_train_examples is not None:
-        fewer = {"num_train_examples": chain.num_train_examples}
-        # Bags of words learn their vocabulary from the same labelled examples.
-        trainer, config = replace(trainer, reading=replace(trainer.reading, **fewer)), overridden(config, fewer)
+        config = overridden(config, {"num_train_examples": chain.num_train_examples})
         tags["labels"] = str(chain.num_train_examples)
-    encoder = trainer.train(rung, chain.seed)
+    encoder = train_encoder(chain, ground, execution)
     finetuned = stages.finetune(execution, config, tags=tags, encoder=encoder.artifact, dataset=dataset)
     if chain.num_train_examples is not None:
         return Climbed(finetuned, None, encoder.train_seconds)
-    evaluated = stages.evaluate(execution, settings.evaluation, tags=tags, predictions=finetuned, dataset=dataset)
+    evaluation = ground.settings.evaluation
+    evaluated = stages.evaluate(execution, evaluation, tags=tags, predictions=finetuned, dataset=dataset)
     return Climbed(finetuned, evaluated, encoder.train_seconds)

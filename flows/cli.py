@@ -79,7 +79,7 @@ def run_pipeline(options: argparse.Namespace) -> int:
     with prefect_api(home) as ready:
         flow, parameters = _chosen_pipeline(options)
         with ready:
-            flow(**parameters)
+            flow.with_options(flow_run_name=options.name)(**parameters)
     print(f"\nCompare in the browser: rungs ui\nShow again: rungs leaderboard\nStored in {home.root}")
     return 0
 

@@ -1,39 +1,60 @@
-"""The comparison of rungs on each task: who enters it at what cost, and which pairs isolate an ingredient."""
+"""The comparison of all rungs on each task: predictions and costs in, a verdict out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
-
-from pydantic import ConfigDict, Field
+from collections.abc import Mapping
+from functools import partial
 
 from components.artifacts import Artifact
-from components.contract import StageConfig
-from components.errors import ConfigError
-from components.evaluation.comparison_config import ComparisonConfig, Control
-from flows.encoders import EncoderSettings
-from flows.rungs import Rung
+from components.evaluation.comparison_config import ComparisonConfig, Control, Entry
+from components.examples import TaskName
+from flows import stages
+from flows.chains import Chain, Climbed, Ground
+from flows.controls import chosen_controls
+from flows.execution import side_by_side
+from flows.plan import LadderSettings
+from flows.tracking import Ladder
 
 
-class ComparisonSection(StageConfig):
-    """What makes one rung better than another, decided before the results are known."""
-
-    primary_view: Literal["all", "never_leaked"] = "all"
-    """The view whose verdict counts: all test items, or those that no training text holds a copy of."""
-    margin: float = Field(0.05, gt=0, le=1)
-    """Most that a cheaper rung may lose against the best one, at the far end of the interval, to be as good."""
-    power: float = Field(0.8, gt=0.5, lt=1)
-    """Power behind the minimum detectable difference and the number of items needed."""
+def compare_tasks(climbed: Mapping[Chain, Climbed], ground: Ground, execution: Ladder) -> dict[TaskName, Artifact]:
+    """A verdict for every task, in the order of the ladder."""
+    tasks = [task.name for task in ground.settings.tasks]
+    found = side_by_side(execution, [partial(_compare, task, climbed, ground) for task in tasks])
+    return dict(zip(tasks, found, strict=True))
 
 
-class ControlPair(StageConfig):
-    """Two rungs that differ in one ingredient only, so that their difference is what it adds."""
+def _compare(task: TaskName, climbed: Mapping[Chain, Climbed], ground: Ground, execution: Ladder) -> Artifact:
+    ends = {chain: end for chain, end in climbed.items() if chain.task == task}
+    entries = tuple(_entry(chain, end, ground.settings) for chain, end in ends.items())
+    predictions = tuple(end.finetuned for end in ends.values())
+    config, dataset = _config(ground.settings, entries), ground.datasets[task]
+    return stages.compare(execution, config, tags={"task": task}, predictions=predictions, dataset=dataset)
 
-    model_config = ConfigDict(populate_by_name=True)
 
-    ingredient: str = Field(min_length=1)
-    """What the second rung has and the first lacks."""
-    without: str
-    """Rung that lacks it."""
-    with_: str = Field(alias="with")
-    """Rung that has it."""
+def _entry(chain: Chain, end: Climbed, settings: LadderSettings) -> Entry:
+    """Who made a set of predictions, and its cost as measured then, which stays the same when it is reused."""
+    section = next(task.finetuning for task in settings.tasks if task.name == chain.task)
+    metrics = end.finetuned.metrics
+    return Entry(
+        rung=chain.rung,
+        seed=chain.seed,
+        num_train_examples=chain.num_train_examples or section.num_train_examples,
+        train_seconds=end.train_seconds,
+        items_per_second=metrics["test_items_per_second"],
+        num_parameters=round(metrics["num_parameters"]),
+        model_bytes=round(metrics["model_bytes"]),
+    )
+
+
+def _config(settings: LadderSettings, entries: tuple[Entry, ...]) -> ComparisonConfig:
+    pairs = chosen_controls(settings.controls, settings.rungs, settings.encoders)
+    evaluation = settings.evaluation
+    return ComparisonConfig(
+        entries=entries,
+        controls=tuple(Control(ingredient=pair.ingredient, without=pair.without, with_=pair.with_) for pair in pairs),
+        num_resamples=evaluation.num_resamples,
+        seed=evaluation.seed,
+        language=evaluation.language,
+        picture_language=settings.report.language,
+        **settings.comparison.model_dump(),
+    )

@@ -46,7 +46,7 @@ def ladder_execution(
         say("changed", f"MLflow run {run_id}", "its process is gone; closed as KILLED")
     for path in home.store.remove_stale_scratch():
         say("changed", path.name, "left by a process that is gone; removed")
-    name = f"{tags.get('pipeline', 'ladder')} {datetime.datetime.now():%Y-%m-%d %H:%M:%S}"
+    name = f"{deployment_name() or 'ladder'} {datetime.datetime.now():%Y-%m-%d %H:%M:%S}"
     run = RunLog(client, "ladders", name, {**tags, **_prefect_tags()})
     client.set_tag(run.run_id, "ladder", run.run_id[:8])
     _log_provenance(run, parameters)
@@ -98,6 +98,11 @@ def _prefect_tags() -> dict[str, str]:
     """Links back to Prefect: the flow run's id, and its page where the API has a dashboard."""
     tags = {"prefect_flow_run_id": str(flow_run.id or ""), "prefect_flow_run": str(flow_run.ui_url or "")}
     return {name: value for name, value in {**tags, "prefect_deployment": str(deployment.name or "")}.items() if value}
+
+
+def deployment_name() -> str | None:
+    """The deployment that this flow run belongs to, or was started like by ``rungs run``."""
+    return deployment.name or flow_run.name or None
 
 
 def _log_provenance(run: RunLog, parameters: dict[str, Any]) -> None:

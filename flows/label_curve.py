@@ -11,7 +11,6 @@ from components.contract import StageConfig, Strings
 from components.errors import ConfigError
 from components.examples import TaskName
 from flows.progress import say
-from flows.rungs import Rung
 from flows.tasks import TaskRun
 
 Count = Annotated[int, Field(ge=2)]
@@ -41,9 +40,9 @@ class LabelCurveSection(StageConfig):
             if unknown := sorted(set(getattr(self, field) or ()) - set(known)):
                 raise ConfigError(f"label_curve.{field} names {unknown}, which this ladder has not; it has {known}")
 
-    def includes(self, task: TaskName, rung: Rung) -> bool:
+    def includes(self, task: TaskName, rung: str) -> bool:
         """Whether a rung gets a curve on a task."""
-        return (self.tasks is None or task in self.tasks) and (self.rungs is None or rung.name in self.rungs)
+        return (self.tasks is None or task in self.tasks) and (self.rungs is None or rung in self.rungs)
 
 
 def extra_counts(section: LabelCurveSection | None, task: TaskRun, dataset: Artifact) -> list[int]:

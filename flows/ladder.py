@@ -17,8 +17,12 @@ from components.rnn.config import RecurrentConfig
 from components.text.segmentation import SegmenterConfig
 from components.tokenizer.config import TokenizerConfig
 from components.word2vec.config import Word2VecConfig
-from flows.climb import LadderSettings, climb
+from flows.climb import climb
+from flows.controls import ControlPair
 from flows.encoders import EncoderSettings
+from flows.label_curve import LabelCurveSection
+from flows.plan import ComparisonSection, LadderSettings, ReportSection
+from flows.probing import ProbesSection
 from flows.rungs import Rung
 from flows.settings import json_values, with_fields
 from flows.tasks import ClassificationSection, NerSection, QuestionAnsweringSection, Sections, chosen_tasks
@@ -45,8 +49,14 @@ def ladder(
     recurrent: RecurrentConfig = RecurrentConfig(),
     pretraining: PretrainingConfig = PretrainingConfig(),
     evaluation: EvaluationConfig = EvaluationConfig(),
+    comparison: ComparisonSection = ComparisonSection(),
+    controls: list[ControlPair] | None = None,
+    label_curve: LabelCurveSection | None = None,
+    probes: ProbesSection = ProbesSection(),
+    report: ReportSection = ReportSection(),
 ) -> str:
-    """Climb the ladder: prepare text, train every rung's encoder, fine-tune and evaluate it on every task, compare.
+    """Climb the ladder: prepare text, train every rung's encoder, fine-tune and evaluate it on every task, compare,
+    report.
 
     Args:
         rungs: What to compare, a line each: a name, an encoder and what differs from the encoder's own section.
@@ -66,6 +76,11 @@ def ladder(
         recurrent: RNN, LSTM and GRU encoders.
         pretraining: BERT pretraining.
         evaluation: Scores and intervals.
+        comparison: What makes one rung better than another.
+        controls: Pairs of rungs that isolate an ingredient; empty finds every pair that differs in one only.
+        label_curve: Smaller numbers of labels to fine-tune with as well; empty leaves the curve out.
+        probes: What to measure in each rung's encoder.
+        report: How the report is written.
 
     Returns:
         Id of the aggregate MLflow run.
@@ -77,4 +92,7 @@ def ladder(
     corpus = with_fields(corpus, "corpus", language=language)
     evaluation = with_fields(evaluation, "evaluation", language=language)
     chosen = chosen_tasks(tasks, sections, language)
-    return climb(LadderSettings(rungs, seeds, chosen, encoders, audit, corpus, evaluation, language), parameters)
+    judged = (comparison, controls, label_curve, probes, report)
+    return climb(
+        LadderSettings(rungs, seeds, chosen, encoders, audit, corpus, evaluation, *judged, language), parameters
+    )

@@ -29,6 +29,7 @@ def publish_to_prefect(board: dict[str, Any]) -> None:
     for task, rows in by_task(board["rows"]).items():
         lines += [
             f"\n## {task_title(task).capitalize()}\n",
+            *(f"{text}\n" for text in board["verdicts"][task]),
             f"| rung | {rows[0]['metric']} | 95 % interval | train s | parameters | items/s |",
             "|---|---|---|---|---|---|",
         ]
@@ -61,6 +62,9 @@ def print_leaderboard(board: dict[str, Any]) -> None:
                 f"{row['items_per_second']:,.0f}",
             )
         console.print(table)
+        for text in board.get("verdicts", {}).get(task, ()):
+            console.print(f"• {text}", markup=False, highlight=False)
+        console.print()
 
 
 def _short(count: float) -> str:
@@ -114,7 +118,7 @@ def render_html(board: dict[str, Any], clean: list[Row]) -> str:
     unleaked = {(row["task"], row["rung"]): row for row in clean}
     sections = []
     for task, found in by_task(board["rows"]).items():
-        rows = [{**row, "clean": unleaked[task, row["rung"]]} for row in found]
+        rows = [{**row, "clean": unleaked.get((task, row["rung"]))} for row in found]
         low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
         title = task_title(task).capitalize()
         sections.append(

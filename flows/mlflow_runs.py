@@ -27,7 +27,10 @@ MAX_ARTIFACT_BYTES = 2_000_000
 _FLUSH_SECONDS = 2.0
 _FLUSH_POINTS = 500
 _INPUT_ATTEMPTS = 6
-EXPERIMENTS = ("ladders", "evaluation", "finetuning", "pretraining", "recurrent", "word2vec", "bag_of_words", "data")
+EXPERIMENTS = (
+    "ladders", "comparison", "probes", "evaluation", "finetuning", "pretraining", "recurrent", "word2vec",
+    "bag_of_words", "data",
+)  # fmt: skip
 
 
 def open_tracking(home: Home) -> MlflowClient:

@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from pydantic import Field
+
+from components.contract import StageConfig
 from components.corpus.config import CorpusConfig
 from components.datasets.config import AuditConfig
 from components.evaluation.config import EvaluationConfig
-from flows.comparison import ComparisonSection, ControlPair, chosen_controls
+from flows.controls import ControlPair, chosen_controls
 from flows.encoders import EncoderSettings, check_encoders
 from flows.label_curve import LabelCurveSection
+from flows.probing import ProbesSection
 from flows.rungs import Rung, check_rungs
 from flows.tasks import TaskRun
+
+
+class ComparisonSection(StageConfig):
+    """What makes one rung better than another, decided before the results are known."""
+
+    primary_view: Literal["all", "never_leaked"] = "all"
+    """The view whose verdict counts: all test items, or those that no training text holds a copy of."""
+    margin: float = Field(0.05, gt=0, le=1)
+    """Most that a cheaper rung may lose against the best one, at the far end of the interval, to be as good."""
+    power: float = Field(0.8, gt=0.5, lt=1)
+    """Power behind the minimum detectable difference and the number of items needed."""
+
+
+class ReportSection(StageConfig):
+    """How the report is written."""
+
+    language: Literal["zh", "en"] = "en"
+    """Language of its sentences, tables and pictures."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +51,9 @@ class LadderSettings:
     comparison: ComparisonSection
     controls: list[ControlPair] | None
     label_curve: LabelCurveSection | None
-    language: str
+    probes: ProbesSection
+    report: ReportSection
+    language: Literal["zh", "en"]
 
     def check(self) -> None:
         """Refuse, before any stage runs, what cannot work.
@@ -42,6 +67,8 @@ class LadderSettings:
             for rung in self.rungs:
                 for seed in self.seeds:
                     task.finetuning_for(rung, seed)
+        names = [rung.name for rung in self.rungs]
         chosen_controls(self.controls, self.rungs, self.encoders)
+        self.probes.check(names, self.language)
         if self.label_curve is not None:
-            self.label_curve.check([rung.name for rung in self.rungs], [task.name for task in self.tasks])
+            self.label_curve.check(names, [task.name for task in self.tasks])

@@ -43,6 +43,8 @@ def overridden(config: Config, values: dict[str, Any]) -> Config:
 
 def json_values(parameters: dict[str, Any]) -> dict[str, Any]:
     """Flow parameters as plain JSON values."""
-    encoded = json.dumps(parameters, default=lambda value: value.model_dump(mode="json"), ensure_ascii=False)
+    encoded = json.dumps(
+        parameters, default=lambda value: value.model_dump(mode="json", by_alias=True), ensure_ascii=False
+    )
     result: dict[str, Any] = json.loads(encoded)
     return result

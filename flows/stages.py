@@ -50,6 +50,14 @@ compare = Stage(
     several=frozenset({"predictions"}),
 )
 
+# --- probes ---
+probe_similarity = Stage("components.probes.similarity_stage", "probe_similarity", "Probe similarity", "probes")
+probe_senses = Stage("components.probes.senses_stage", "probe_senses", "Probe senses", "probes")
+probe_word_order = Stage("components.probes.word_order_stage", "probe_word_order", "Probe word order", "probes")
+probe_cloze = Stage("components.probes.cloze_stage", "probe_cloze", "Probe cloze", "probes")
+probe_look = Stage("components.probes.look_stage", "probe_look", "Look inside", "probes")
+probe_recall = Stage("components.probes.recall_stage", "probe_recall", "Probe recall", "probes")
+
 ALL = (
     prepare_dataset,
     prepare_ner,
@@ -65,4 +73,10 @@ ALL = (
     finetune,
     evaluate,
     compare,
+    probe_similarity,
+    probe_senses,
+    probe_word_order,
+    probe_cloze,
+    probe_look,
+    probe_recall,
 )

@@ -75,7 +75,7 @@ def test_the_map_lists_every_stage_once_and_each_exists():
     from flows import stages
     from flows.fingerprint import stage_inputs
 
-    assert len({stage.function for stage in stages.ALL}) == len(stages.ALL) == 13
+    assert len({stage.function for stage in stages.ALL}) == len(stages.ALL) == 20
     for stage in stages.ALL:
         accepted = stage_inputs(stage.module, stage.function)
         assert {"out_dir", "log_metrics"} <= set(accepted)

@@ -53,6 +53,11 @@ def _parser() -> argparse.ArgumentParser:
     board = _command(commands, "leaderboard", show_leaderboard, "show the comparison of the newest ladder, or of RUN")
     board.add_argument("run", nargs="?", metavar="RUN", help="id of a run in the ladders experiment, or its beginning")
     board.add_argument("--json", action="store_true", help="print JSON")
+    report = _command(commands, "report", write_stored_report, "write the report of the newest ladder, or RUN, again")
+    report.add_argument("run", nargs="?", metavar="RUN", help="id of a run in the ladders experiment, or its beginning")
+    report.add_argument("--output", type=Path, default=Path("report"), help="folder to write to (default report)")
+    report.add_argument("--language", choices=("en", "zh"), help="default: the one that the ladder was run with")
+    report.add_argument("--open", action="store_true", help="open the page in the browser")
     interface = _command(commands, "ui", serve_ui, "open the MLflow UI over the same store, on this machine only")
     interface.add_argument("--port", type=int, default=5000, help="port on 127.0.0.1 (default 5000)")
     _command(commands, "doctor", diagnose, "check versions, store, database and hardware, with remedies")
@@ -116,15 +121,40 @@ def show_leaderboard(options: argparse.Namespace) -> int:
     import json
 
     from flows.environment import open_home
-    from flows.leaderboard_store import find_leaderboard
+    from flows.stored_ladders import find_stored, stored_json
 
-    board = find_leaderboard(open_home(), options.run)
+    home = open_home()
+    run_id = find_stored(home, options.run)
+    board = stored_json(home, run_id, "leaderboard.json")
     if options.json:
         print(json.dumps(board, ensure_ascii=False, indent=1))
-    else:
-        from flows.leaderboard_views import print_leaderboard
+        return 0
+    from flows.leaderboard_views import print_leaderboard
+    from flows.reporting import stored_texts
 
-        print_leaderboard(board)
+    print_leaderboard(board, stored_texts(home, run_id))
+    return 0
+
+
+def write_stored_report(options: argparse.Namespace) -> int:
+    """``rungs report``."""
+    from flows.environment import open_home
+    from flows.stored_ladders import find_stored, stored_json
+
+    home = open_home()
+    run_id = find_stored(home, options.run)
+    from components.report.stage import write_report
+    from flows.reporting import SOURCES_FILE, open_sources
+
+    sources = stored_json(home, run_id, SOURCES_FILE)
+    language = options.language or sources["run"]["parameters"]["report"]["language"]
+    write_report(open_sources(sources, home.store), options.output, language=language)
+    page = (options.output / "report.html").resolve()
+    print(f"Written: {page}")
+    if options.open:
+        import webbrowser
+
+        webbrowser.open(page.as_uri())
     return 0
 
 

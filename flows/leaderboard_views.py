@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from flows.progress import console
 
 Row = dict[str, Any]
+Texts = Mapping[Any, Sequence[str]]
+"""Sentences by task."""
 
 
 def by_task(rows: list[Row]) -> dict[str, list[Row]]:
@@ -21,15 +24,15 @@ def task_title(task: str) -> str:
     return {"ner": "named-entity recognition"}.get(task, task.replace("_", " "))
 
 
-def publish_to_prefect(board: dict[str, Any]) -> None:
-    """Show the leaderboard as an artifact of the flow run."""
+def publish_to_prefect(board: dict[str, Any], verdicts: Texts) -> None:
+    """Show the leaderboard, the verdict of each task above it, as an artifact of the flow run."""
     from prefect.artifacts import create_markdown_artifact
 
     lines = []
     for task, rows in by_task(board["rows"]).items():
         lines += [
             f"\n## {task_title(task).capitalize()}\n",
-            *(f"{text}\n" for text in board["verdicts"][task]),
+            *(f"{text}\n" for text in verdicts[task]),
             f"| rung | {rows[0]['metric']} | 95 % interval | train s | parameters | items/s |",
             "|---|---|---|---|---|---|",
         ]
@@ -41,8 +44,8 @@ def publish_to_prefect(board: dict[str, Any]) -> None:
     create_markdown_artifact("\n".join(lines), key="leaderboard", description="Leaderboard of this ladder")
 
 
-def print_leaderboard(board: dict[str, Any]) -> None:
-    """Print a table per task, best rung first."""
+def print_leaderboard(board: dict[str, Any], verdicts: Texts) -> None:
+    """Print a table per task, best rung first, and the verdict below it."""
     from rich.table import Table
 
     for task, rows in by_task(board["rows"]).items():
@@ -62,7 +65,7 @@ def print_leaderboard(board: dict[str, Any]) -> None:
                 f"{row['items_per_second']:,.0f}",
             )
         console.print(table)
-        for text in board.get("verdicts", {}).get(task, ()):
+        for text in verdicts.get(task, ()):
             console.print(f"• {text}", markup=False, highlight=False)
         console.print()
 

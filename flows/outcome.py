@@ -50,7 +50,7 @@ def publish_outcome(run: RunLog, store: Store, parameters: dict[str, Any], outco
     clean = leaderboard_rows(outcome.results, verdicts, "never_leaked")
     language = outcome.settings.report.language
     texts = {task: verdict_texts(verdict, language) for task, verdict in verdicts.items()}
-    board = {"run_id": run.run_id, "rows": rows, "verdicts": texts}
+    board = {"run_id": run.run_id, "rows": rows}
     _log_figures(run, outcome, verdicts, ladder_metrics(outcome.results, rows, clean))
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -64,8 +64,8 @@ def publish_outcome(run: RunLog, store: Store, parameters: dict[str, Any], outco
         write_json(folder / SOURCES_FILE, sources)
         write_report(open_sources(sources, store), folder, language=language)
         run.client.log_artifacts(run.run_id, name)
-    publish_to_prefect(board)
-    print_leaderboard(board)
+    publish_to_prefect(board, texts)
+    print_leaderboard(board, texts)
 
 
 def _log_figures(run: RunLog, outcome: Outcome, verdicts: Verdicts, metrics: dict[str, float]) -> None:

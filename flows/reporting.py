@@ -16,11 +16,15 @@ from components.report.content import Name, Number
 from components.report.numbers import ReportLanguage
 from components.report.sentences import write_sentence
 from components.report.sources import JsonFile, ProbeSource, ReportSources, TaskSources
+from flows.environment import Home
 from flows.execution import deployment_name, environment_facts
 from flows.mlflow_runs import RunLog
+from flows.stored_ladders import stored_json
 
 SOURCES_FILE = "report_sources.json"
 """Stage and key of every artifact that a report is written from, and the facts of its run."""
+VERDICT_FILE = "verdict.json"
+"""Every task's verdict whole, as the report writes it."""
 _PACKAGES = ("torch", "transformers", "tokenizers", "gensim", "scikit-learn", "numpy", "pandas", "prefect", "mlflow")
 
 
@@ -58,6 +62,17 @@ def verdict_texts(verdict: Mapping[str, Any], language: ReportLanguage) -> list[
         pieces = write_sentence(file, ("sentences", position), language)
         texts.append("".join(piece.text if isinstance(piece, Name | Number) else piece for piece in pieces))
     return texts
+
+
+def stored_texts(home: Home, run_id: str) -> dict[str, list[str]]:
+    """The verdict of each task of a finished ladder, in the language of its report.
+
+    Raises:
+        InputError: The run has none, as one of an older version may not.
+    """
+    verdicts = stored_json(home, run_id, VERDICT_FILE)
+    language = verdicts["run"]["parameters"]["report"]["language"]
+    return {task: verdict_texts(verdict, language) for task, verdict in verdicts["tasks"].items()}
 
 
 def open_sources(found: Mapping[str, Any], store: Store) -> ReportSources:

@@ -75,6 +75,18 @@ def small_pipeline(folder: Path) -> dict[str, Any]:
         "num_eval_rows": 8,
     }
     parameters["evaluation"] = {"num_resamples": 200}
+    parameters["label_curve"] = {"num_train_examples": [20], "rungs": ["tfidf", "lstm"], "tasks": ["classification"]}
+    parameters["probes"] = {
+        "similarity": {},
+        "senses": {"num_resamples": 100},
+        "word_order": {"num_train_steps": 5},
+        "cloze": {"num_cloze": 20, "num_sentence_pairs": 20, "max_pairs_per_phenomenon": 2, "num_resamples": 100},
+        "look": {},
+        "recall": {
+            "distances": [2, 4], "num_train_steps": 3, "num_seeds": 1, "num_test_sequences": 10, "num_resamples": 100
+        },
+        "rungs": ["tfidf", "word2vec_skipgram", "lstm", "bert"],
+    }  # fmt: skip
     return {"name": "rungs", "deployments": [deployment]}
 
 

@@ -85,7 +85,9 @@ def run_pipeline(options: argparse.Namespace) -> int:
         flow, parameters = _chosen_pipeline(options)
         with ready:
             flow.with_options(flow_run_name=options.name)(**parameters)
-    print(f"\nCompare in the browser: rungs ui\nShow again: rungs leaderboard\nStored in {home.root}")
+    print(
+        f"\nCompare in the browser: rungs ui\nShow again: rungs leaderboard\nThe verdict with its evidence: rungs report --open\nStored in {home.root}"
+    )
     return 0
 
 

@@ -47,7 +47,7 @@ def _entry(chain: Chain, end: Climbed, settings: LadderSettings) -> Entry:
 
 
 def _config(settings: LadderSettings, entries: tuple[Entry, ...]) -> ComparisonConfig:
-    pairs = chosen_controls(settings.controls, settings.rungs, settings.encoders)
+    pairs = chosen_controls(settings.comparison.controls, settings.rungs, settings.encoders)
     evaluation = settings.evaluation
     return ComparisonConfig(
         entries=entries,
@@ -56,5 +56,5 @@ def _config(settings: LadderSettings, entries: tuple[Entry, ...]) -> ComparisonC
         seed=evaluation.seed,
         language=evaluation.language,
         picture_language=settings.report.language,
-        **settings.comparison.model_dump(),
+        **settings.comparison.model_dump(exclude={"controls"}),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
@@ -37,8 +38,8 @@ class ControlPair(StageConfig):
 
 
 def chosen_controls(
-    given: list[ControlPair] | None, rungs: list[Rung], encoders: EncoderSettings
-) -> list[ControlPair]:  # fmt: skip
+    given: Sequence[ControlPair] | None, rungs: list[Rung], encoders: EncoderSettings
+) -> Sequence[ControlPair]:  # fmt: skip
     """The pairs that were asked for, or all pairs of rungs that differ in exactly one ingredient.
 
     Raises:
@@ -50,10 +51,12 @@ def chosen_controls(
     for pair in given:
         if unknown := sorted({pair.without, pair.with_} - set(names)):
             raise ConfigError(
-                f"controls: {pair.ingredient} names {unknown}, which are no rungs here; there are {names}"
+                f"comparison.controls: {pair.ingredient} names {unknown}, which are no rungs here; there are {names}"
             )
         if pair.without == pair.with_:
-            raise ConfigError(f"controls: {pair.ingredient} compares {pair.with_} with itself; name two rungs")
+            raise ConfigError(
+                f"comparison.controls: {pair.ingredient} compares {pair.with_} with itself; name two rungs"
+            )
     return given
 
 

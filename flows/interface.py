@@ -26,7 +26,7 @@ def serve(home: Home, port: int) -> int:
             raise InputError(f"port {port} is in use", remedy="rungs ui --port ANOTHER")
     address = f"http://127.0.0.1:{port}"
     print(f"MLflow UI: {address}")
-    for view in named_views("ladders", "evaluation"):
+    for view in named_views("ladders", "comparison", "evaluation"):
         experiment = client.get_experiment_by_name(view["experiment"])
         print(f"  {view['name']:<46} {address}/{view_path(experiment.experiment_id, view['key'])}")
     print("Stop with Ctrl-C.", flush=True)

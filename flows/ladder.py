@@ -18,7 +18,6 @@ from components.text.segmentation import SegmenterConfig
 from components.tokenizer.config import TokenizerConfig
 from components.word2vec.config import Word2VecConfig
 from flows.climb import climb
-from flows.controls import ControlPair
 from flows.encoders import EncoderSettings
 from flows.label_curve import LabelCurveSection
 from flows.plan import ComparisonSection, LadderSettings, ReportSection
@@ -50,7 +49,6 @@ def ladder(
     pretraining: PretrainingConfig = PretrainingConfig(),
     evaluation: EvaluationConfig = EvaluationConfig(),
     comparison: ComparisonSection = ComparisonSection(),
-    controls: list[ControlPair] | None = None,
     label_curve: LabelCurveSection | None = None,
     probes: ProbesSection = ProbesSection(),
     report: ReportSection = ReportSection(),
@@ -76,8 +74,7 @@ def ladder(
         recurrent: RNN, LSTM and GRU encoders.
         pretraining: BERT pretraining.
         evaluation: Scores and intervals.
-        comparison: What makes one rung better than another.
-        controls: Pairs of rungs that isolate an ingredient; empty finds every pair that differs in one only.
+        comparison: What makes one rung better than another, and which pairs isolate an ingredient.
         label_curve: Smaller numbers of labels to fine-tune with as well; empty leaves the curve out.
         probes: What to measure in each rung's encoder.
         report: How the report is written.
@@ -92,7 +89,5 @@ def ladder(
     corpus = with_fields(corpus, "corpus", language=language)
     evaluation = with_fields(evaluation, "evaluation", language=language)
     chosen = chosen_tasks(tasks, sections, language)
-    judged = (comparison, controls, label_curve, probes, report)
-    return climb(
-        LadderSettings(rungs, seeds, chosen, encoders, audit, corpus, evaluation, *judged, language), parameters
-    )
+    stages = (encoders, audit, corpus, evaluation, comparison, label_curve, probes, report)
+    return climb(LadderSettings(rungs, seeds, chosen, *stages, language), parameters)

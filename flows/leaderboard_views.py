@@ -11,6 +11,8 @@ from flows.progress import console
 Row = dict[str, Any]
 Texts = Mapping[Any, Sequence[str]]
 """Sentences by task."""
+NUM_SENTENCES = 2
+"""The best rung, and the one to use; the report has the others."""
 
 
 def by_task(rows: list[Row]) -> dict[str, list[Row]]:
@@ -32,7 +34,7 @@ def publish_to_prefect(board: dict[str, Any], verdicts: Texts) -> None:
     for task, rows in by_task(board["rows"]).items():
         lines += [
             f"\n## {task_title(task).capitalize()}\n",
-            *(f"{text}\n" for text in verdicts[task]),
+            *(f"{text}\n" for text in verdicts[task][:NUM_SENTENCES]),
             f"| rung | {rows[0]['metric']} | 95 % interval | train s | parameters | items/s |",
             "|---|---|---|---|---|---|",
         ]
@@ -65,8 +67,8 @@ def print_leaderboard(board: dict[str, Any], verdicts: Texts) -> None:
                 f"{row['items_per_second']:,.0f}",
             )
         console.print(table)
-        for text in verdicts.get(task, ()):
-            console.print(f"• {text}", markup=False, highlight=False)
+        for text in verdicts.get(task, ())[:NUM_SENTENCES]:
+            console.print(text, markup=False, highlight=False)
         console.print()
 
 

@@ -114,7 +114,7 @@ class RunLog:
         """Record input data by name and digest, which makes runs on the same data findable.
 
         Raises:
-            MlflowException: The store refuses the inputs time and again.
+            MlflowException: The store refuses the inputs.
         """
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
@@ -140,8 +140,9 @@ class RunLog:
             try:
                 self.client.log_inputs(self.run_id, datasets=entries)
                 break
-            except MlflowException:
-                if attempt == _INPUT_ATTEMPTS - 1:
+            except MlflowException as error:
+                # SQLite: "UNIQUE constraint failed"; PostgreSQL: "violates unique constraint".
+                if attempt == _INPUT_ATTEMPTS - 1 or "unique constraint" not in str(error).lower():
                     raise
                 time.sleep(0.05 * 2**attempt)
 

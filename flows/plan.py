@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -26,6 +26,8 @@ class ComparisonSection(StageConfig):
     """The view whose verdict counts: all test items, or those that no training text holds a copy of."""
     margin: float = Field(0.05, gt=0, le=1)
     """Most that a cheaper rung may lose against the best one, at the far end of the interval, to be as good."""
+    controls: Annotated[tuple[ControlPair, ...], Field(strict=False)] | None = None
+    """Pairs of rungs that isolate an ingredient; empty finds every pair that differs in one only."""
     power: float = Field(0.8, gt=0.5, lt=1)
     """Power behind the minimum detectable difference and the number of items needed."""
 
@@ -49,7 +51,6 @@ class LadderSettings:
     corpus: CorpusConfig
     evaluation: EvaluationConfig
     comparison: ComparisonSection
-    controls: list[ControlPair] | None
     label_curve: LabelCurveSection | None
     probes: ProbesSection
     report: ReportSection
@@ -68,7 +69,7 @@ class LadderSettings:
                 for seed in self.seeds:
                     task.finetuning_for(rung, seed)
         names = [rung.name for rung in self.rungs]
-        chosen_controls(self.controls, self.rungs, self.encoders)
+        chosen_controls(self.comparison.controls, self.rungs, self.encoders)
         self.probes.check(names, self.language)
         if self.label_curve is not None:
             self.label_curve.check(names, [task.name for task in self.tasks])

@@ -51,12 +51,12 @@ compare = Stage(
 )
 
 # --- probes ---
-probe_similarity = Stage("components.probes.similarity_stage", "probe_similarity", "Probe similarity", "probes")
-probe_senses = Stage("components.probes.senses_stage", "probe_senses", "Probe senses", "probes")
-probe_word_order = Stage("components.probes.word_order_stage", "probe_word_order", "Probe word order", "probes")
-probe_cloze = Stage("components.probes.cloze_stage", "probe_cloze", "Probe cloze", "probes")
-probe_look = Stage("components.probes.look_stage", "probe_look", "Look inside", "probes")
-probe_recall = Stage("components.probes.recall_stage", "probe_recall", "Probe recall", "probes")
+probe_similarity = Stage("components.probes.similarity_stage", "probe_similarity", "Probe", "probes")
+probe_senses = Stage("components.probes.senses_stage", "probe_senses", "Probe", "probes")
+probe_word_order = Stage("components.probes.word_order_stage", "probe_word_order", "Probe", "probes")
+probe_cloze = Stage("components.probes.cloze_stage", "probe_cloze", "Probe", "probes")
+probe_look = Stage("components.probes.look_stage", "probe_look", "Probe", "probes")
+probe_recall = Stage("components.probes.recall_stage", "probe_recall", "Probe", "probes")
 
 ALL = (
     prepare_dataset,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,7 +14,7 @@ import numpy as np
 
 from components.errors import InputError
 from components.examples import E, select_ids
-from components.formats import Split, numbered_rows, read_json
+from components.formats import Split, read_json
 from components.text.normalization import NormalizationConfig
 
 T = TypeVar("T")
@@ -52,42 +54,58 @@ def read_rows(dataset: Path, split: Split, parse: Callable[[Path, int, dict[str,
             ``parse`` finds.
     """
     path = dataset / f"{split}.jsonl"
-    return [parse(path, line, row) for line, row in _rows_by_id(path, split).values()]
+    return [parse(path, line, _row(path, line, text)) for line, text in _lines_by_id(path, split).values()]
 
 
 def read_budget(
     dataset: Path, parse: Callable[[Path, int, dict[str, Any]], E], num_train_examples: int | None, seed: int
 ) -> list[E]:
-    """The labelled budget of this run: the same examples as ``select_examples``, and only they are parsed.
+    """The labelled budget of this run: the same examples as ``select_examples``, and only they are read as JSON.
 
     Raises:
         InputError: As ``read_rows``, or train has fewer examples.
     """
     path = dataset / "train.jsonl"
-    rows = _rows_by_id(path, "train")
-    if num_train_examples is not None and num_train_examples > len(rows):
+    lines = _lines_by_id(path, "train")
+    if num_train_examples is not None and num_train_examples > len(lines):
         raise InputError(
-            f"num_train_examples is {num_train_examples}, train has {len(rows)} examples",
+            f"num_train_examples is {num_train_examples}, train has {len(lines)} examples",
             file=path,
             remedy="lower num_train_examples or add labelled examples",
         )
-    return [parse(path, *rows[name]) for name in select_ids(rows, num_train_examples, seed)]
+    chosen = (lines[name] for name in select_ids(lines, num_train_examples, seed))
+    return [parse(path, line, _row(path, line, text)) for line, text in chosen]
 
 
-def _rows_by_id(path: Path, split: Split) -> dict[str, tuple[int, dict[str, Any]]]:
+_LEADING_ID = re.compile(r'\{"id": ("(?:[^"\\]|\\.)*")[,}]')
+"""How a data set stage's rows begin: of a large split most rows are needed for their id only."""
+
+
+def _lines_by_id(path: Path, split: Split) -> dict[str, tuple[int, str]]:
     if not path.is_file():
         raise InputError("no such file", file=path, remedy="give a dataset written by a data set stage")
-    rows: dict[str, tuple[int, dict[str, Any]]] = {}
-    for line, row in numbered_rows(path):
-        if not isinstance(row, dict):
-            raise InputError(f"a row is an object, not {str(row)[:40]!r}", file=path, line=line)
-        check_fields(path, line, row, ("id",))
-        if (name := row["id"]) in rows:
-            raise InputError(f"id {name!r} repeats the one of line {rows[name][0]}", file=path, line=line)
-        rows[name] = line, row
-    if not rows:
+    lines: dict[str, tuple[int, str]] = {}
+    with path.open(encoding="utf-8", newline="\n") as stream:
+        for line, text in enumerate(stream, 1):
+            leading = _LEADING_ID.match(text)
+            name = json.loads(leading[1]) if leading else _row(path, line, text)["id"]
+            if name in lines:
+                raise InputError(f"id {name!r} repeats the one of line {lines[name][0]}", file=path, line=line)
+            lines[name] = line, text
+    if not lines:
         raise InputError(f"the {split} split has no examples", file=path, remedy="add labelled examples to it")
-    return rows
+    return lines
+
+
+def _row(path: Path, line: int, text: str) -> dict[str, Any]:
+    try:
+        row = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"not a JSON value: {error}", file=path, line=line) from error
+    if not isinstance(row, dict):
+        raise InputError(f"a row is an object, not {str(row)[:40]!r}", file=path, line=line)
+    check_fields(path, line, row, ("id",))
+    return row
 
 
 def check_fields(path: Path, line: int, row: dict[str, Any], fields: Sequence[str]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
+
+from components.training import step_seed
 
 
 def generator_at(seed: int, step: int) -> torch.Generator:
     """A generator of its own for every (seed, step).
 
-    torch's generator on the CPU starts from the lower 32 bits of a seed alone, so both are hashed into these.
+    torch's generator on the CPU starts from the lower 32 bits of a seed alone, into which both are hashed.
     """
-    state = np.random.SeedSequence((seed, step)).generate_state(1)
-    return torch.Generator().manual_seed(int(state[0]))
+    return torch.Generator().manual_seed(step_seed(seed, step))

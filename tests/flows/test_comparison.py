@@ -74,7 +74,7 @@ def test_rungs_that_differ_twice_isolate_nothing():
 @pytest.mark.parametrize("pair", [("bert", "nobody"), ("bert", "bert")])
 def test_a_control_that_cannot_be_is_refused(pair):
     without, with_ = pair
-    with pytest.raises(ConfigError, match=r"controls: x .*(nobody|itself)"):
+    with pytest.raises(ConfigError, match=r"comparison.controls: x .*(nobody|itself)"):
         chosen_controls([ControlPair(ingredient="x", without=without, with_=with_)], RUNGS, encoders())
 
 

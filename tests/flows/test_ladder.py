@@ -26,6 +26,8 @@ RUNGS = (
     "bert_random",
     "bert",
 )
+PROBES = ("similarity", "senses", "word_order", "cloze", "look")
+TASKS = ("classification", "ner", "question_answering")
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(900)]
 
 
@@ -34,7 +36,9 @@ def artifacts(place, stage: str) -> list:
 
 
 def of_task(found: list, task: str) -> list:
-    return [artifact for artifact in found if artifact.details["tags"]["task"] == task]
+    """Artifacts of a task, without the additional points of the label curve."""
+    tagged = [(artifact, artifact.details["tags"]) for artifact in found]
+    return [artifact for artifact, tags in tagged if tags["task"] == task and "labels" not in tags]
 
 
 def test_leaderboard_lists_every_rung_with_score_interval_and_cost(climbed):
@@ -77,6 +81,65 @@ print(json.dumps({run.data.tags["rung"]: run.data.metrics["accuracy"] for run in
         scores.append(sum(row["label"] == gold[row["id"]] for row in rows) / len(rows))
     assert sorted(logged) == sorted(RUNGS)
     assert sorted(logged.values()) == pytest.approx(sorted(scores))
+
+
+def test_the_verdict_agrees_with_leaderboard_and_mlflow(climbed):
+    board = climbed.leaderboard()
+    folder = climbed.home / "mlartifacts" / "ladders" / board["run_id"] / "artifacts"
+    verdicts = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["tasks"]
+    assert list(verdicts) == list(TASKS)
+    with sqlite3.connect(climbed.home / "mlflow.db") as database:
+        query = "select key, value from latest_metrics where run_uuid = ?"
+        logged = dict(database.execute(query, (board["run_id"],)).fetchall())
+        chosen = dict(
+            database.execute("select key, value from params where run_uuid = ?", (board["run_id"],)).fetchall()
+        )
+    for task, verdict in verdicts.items():
+        rows = {row["rung"]: row for row in verdict["views"]["all"]["rungs"]}
+        assert verdict["views"]["all"]["best"] == chosen[f"best_{task}"]
+        assert verdict["cheapest_within_noise"] == chosen[f"cheapest_{task}"]
+        for row in board["rows"]:
+            if row["task"] == task:
+                assert {name: rows[row["rung"]][name] for name in ("mean", "low", "high")}.items() <= row.items()
+                assert logged[f"{row['metric']}_{row['rung']}"] == pytest.approx(row["mean"], rel=1e-3, abs=1e-9)
+    printed = climbed.rungs("leaderboard").stdout
+    assert "rungs on all test items" in printed or "clear winner" in printed
+
+
+def test_fewer_labels_make_a_curve_and_no_row_of_the_leaderboard(climbed):
+    (compared,) = of_task(artifacts(climbed, "compare"), "classification")
+    curve = json.loads((compared.path / "label_curve.json").read_text(encoding="utf-8"))
+    points = {one["rung"]: [point["num_labels"] for point in one["points"]] for one in curve["curves"]}
+    assert {rung for rung, counts in points.items() if counts == [20, 40]} == {"tfidf", "lstm"}
+    assert {rung for rung, counts in points.items() if counts == [40]} == set(RUNGS) - {"tfidf", "lstm"}
+
+
+def test_every_probe_of_a_chosen_rung_is_a_tracked_run(climbed):
+    with sqlite3.connect(climbed.home / "mlflow.db") as database:
+        query = (
+            "select p.value, r.value from tags p join tags s on p.run_uuid = s.run_uuid and s.key = 'stage' "
+            "left join tags r on p.run_uuid = r.run_uuid and r.key = 'rung' where p.key = 'probe'"
+        )
+        found = database.execute(query).fetchall()
+        metrics = {name for (name,) in database.execute("select distinct key from latest_metrics").fetchall()}
+    probed = [(probe, rung) for probe in PROBES for rung in ("tfidf", "word2vec_skipgram", "lstm", "bert")]
+    assert sorted(found, key=str) == sorted([*probed, ("recall", None)], key=str)
+    assert {"sense_accuracy_bert", "order_accuracy_lstm", "cloze_accuracy_bert", "recall_lstm_memory"} <= metrics
+
+
+def test_the_report_is_logged_and_written_again_from_what_is_stored(climbed):
+    run_id = climbed.leaderboard()["run_id"]
+    logged = climbed.home / "mlartifacts" / "ladders" / run_id / "artifacts"
+    found = climbed.rungs("report", run_id[:8], "--output", "again")
+    assert found.returncode == 0, found.stderr
+    for name in ("report.html", "report.md", "verdict.json"):
+        assert (climbed.folder / "again" / name).read_bytes() == (logged / name).read_bytes()
+    chinese = climbed.rungs("report", "--output", "chinese", "--language", "zh")
+    assert chinese.returncode == 0, chinese.stderr
+    page = (climbed.folder / "chinese" / "report.html").read_text(encoding="utf-8")
+    assert '<html lang="zh' in page
+    assert all(rung in page for rung in RUNGS)
+    assert climbed.rungs("report", "nosuchrun").returncode == 2
 
 
 def test_a_distinct_setting_arrives_in_mlflow_manifest_and_behaviour(climbed):
@@ -158,7 +221,8 @@ def test_logged_models_of_every_task_and_family_load_offline_without_pickle(clim
     found = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     counts = json.loads(found.stdout.splitlines()[-1])
-    assert counts == dict.fromkeys(("classification", "ner", "question_answering"), len(RUNGS))
+    # Two rungs have a point on the label curve, too.
+    assert counts == {"classification": len(RUNGS) + 2, "ner": len(RUNGS), "question_answering": len(RUNGS)}
     assert not list((climbed.home / "mlartifacts").rglob("*.pkl"))
 
 
@@ -193,7 +257,8 @@ def test_a_changed_setting_says_what_changed_and_runs_only_what_depends_on_it(cl
     assert "config.mlm_probability 0.37 → 0.2" in found.stdout
     ran = {line.strip().split("  ")[1] for line in found.stdout.splitlines() if line.strip().startswith("ran")}
     assert any("Pretrain BERT" in line for line in ran)
-    assert all("bert" in line for line in ran), ran
+    # The verdicts depend on it, too.
+    assert {line for line in ran if "bert" not in line} == {f"Compare rungs · {task}" for task in TASKS}
 
 
 def test_a_damaged_artifact_is_set_aside_and_made_again(climbed):
@@ -223,7 +288,8 @@ def start(place, *settings: str) -> subprocess.Popen:
     )  # fmt: skip
 
 
-BERT_ONLY = "rungs=[{name: bert, encoder: bert}]"
+NOTHING_ELSE = ("label_curve=null", "probes={}")
+BERT_ONLY = ("rungs=[{name: bert, encoder: bert}]", *NOTHING_ELSE)
 CLASSIFICATION = "tasks=[classification]"
 
 
@@ -234,7 +300,7 @@ def weights(place) -> str:
 
 
 def test_kill_9_in_pretraining_then_the_same_command_gives_the_same_weights(workplace, tmp_path_factory):
-    settings = (BERT_ONLY, CLASSIFICATION, "pretraining.num_train_steps=600")
+    settings = (*BERT_ONLY, CLASSIFICATION, "pretraining.num_train_steps=600")
     process = start(workplace, *settings)
     checkpoints = workplace.home / "store" / "checkpoints" / "pretrain_bert"
     deadline = time.monotonic() + 300
@@ -271,6 +337,7 @@ def test_two_ladders_at_once_on_one_store_both_finish_and_agree(workplace):
     settings = (
         "rungs=[{name: tfidf, encoder: tfidf}, {name: word2vec_cbow, encoder: word2vec, sg: 0}]",
         CLASSIFICATION,
+        *NOTHING_ELSE,
     )
     both = [start(workplace, *settings) for _ in range(2)]
     outputs = [process.communicate(timeout=400)[0] for process in both]
@@ -289,7 +356,7 @@ def test_two_ladders_at_once_on_one_store_both_finish_and_agree(workplace):
 
 def test_a_failing_stage_leaves_nothing_and_ends_failed(workplace):
     (workplace.folder / "corpus.txt").write_text("一句话。\n", encoding="utf-8")
-    found = workplace.climb(BERT_ONLY)
+    found = workplace.climb(*BERT_ONLY)
     assert found.returncode == 2, found.stdout + found.stderr
     assert "Traceback" not in found.stdout + found.stderr
     store = Store(workplace.home / "store")

@@ -85,9 +85,8 @@ def run_pipeline(options: argparse.Namespace) -> int:
         flow, parameters = _chosen_pipeline(options)
         with ready:
             flow.with_options(flow_run_name=options.name)(**parameters)
-    print(
-        f"\nCompare in the browser: rungs ui\nShow again: rungs leaderboard\nThe verdict with its evidence: rungs report --open\nStored in {home.root}"
-    )
+    print("\nThe verdict and its evidence: rungs report --open\nCompare in the browser: rungs ui")
+    print(f"Show again: rungs leaderboard\nStored in {home.root}")
     return 0
 
 

@@ -53,8 +53,7 @@ def ladder(
     probes: ProbesSection = ProbesSection(),
     report: ReportSection = ReportSection(),
 ) -> str:
-    """Climb the ladder: prepare text, train every rung's encoder, fine-tune and evaluate it on every task, compare,
-    report.
+    """Climb the ladder: train every rung's encoder, fine-tune and evaluate it on every task, compare, report.
 
     Args:
         rungs: What to compare, a line each: a name, an encoder and what differs from the encoder's own section.

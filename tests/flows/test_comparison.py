@@ -16,7 +16,7 @@ from components.rnn.config import RecurrentConfig
 from flows.controls import ControlPair, chosen_controls
 from flows.encoders import EncoderSettings
 from flows.label_curve import LabelCurveSection, extra_counts
-from flows.probing import Probing, ProbesSection, planned_probes
+from flows.probing import ProbesSection, Probing, planned_probes
 from flows.rungs import Rung
 from flows.tasks import TaskRun
 

@@ -11,8 +11,6 @@ from typing import Any
 from components.artifacts import Artifact, Store
 from components.examples import TaskName
 from components.formats import read_json, write_json
-from components.probes.probe_file import PROBE_FILE
-from components.report.stage import write_report
 from flows.leaderboard import (
     LEADERBOARD_FILE,
     RungResult,
@@ -45,6 +43,8 @@ class Outcome:
 
 def publish_outcome(run: RunLog, store: Store, parameters: dict[str, Any], outcome: Outcome) -> None:
     """Log comparison and report to the aggregate run, and print the leaderboard with its verdicts."""
+    from components.report.stage import write_report
+
     verdicts: Verdicts = {task: read_json(made.path / "verdict.json") for task, made in outcome.verdicts.items()}
     rows = leaderboard_rows(outcome.results, verdicts, "all")
     clean = leaderboard_rows(outcome.results, verdicts, "never_leaked")
@@ -81,6 +81,8 @@ def _log_figures(run: RunLog, outcome: Outcome, verdicts: Verdicts, metrics: dic
 
 def _probe_metrics(outcome: Outcome) -> dict[str, float]:
     """The headline of each probe and rung, ``sense_accuracy_bert``; a probe without a rung names its own."""
+    from components.probes.probe_file import PROBE_FILE
+
     metrics: dict[str, float] = {}
     for probing, artifact in outcome.probed.items():
         ending = "" if probing.rung is None else f"_{probing.rung}"

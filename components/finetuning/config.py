@@ -38,10 +38,11 @@ class FinetuningConfig(StageConfig):
     batch_size: int = Field(16, ge=1)
     """Rows per training step: texts, or windows of texts."""
     learning_rate: float | None = Field(None, gt=0, le=1)
-    """Peak learning rate; empty means the family's: 5e-3 for recurrent encoders and readers over word vectors,
-    2e-5 · (768 / hidden_size)² up to 1e-3 for BERT."""
+    """Peak learning rate; empty means the family's: 5e-3 for recurrent encoders and readers over word vectors; for BERT
+    2e-5 · (768 / hidden_size)² up to 1e-3, and four times that for the head."""
     encoder_learning_rate: float | None = Field(None, gt=0, le=1)
-    """Peak learning rate of the encoder below the head; empty means the same as ``learning_rate``."""
+    """Peak learning rate of the encoder below the head; empty means ``learning_rate`` where that is given, else the
+    family's."""
     weight_decay: float = Field(0.01, ge=0, le=1)
     """Decoupled weight decay on matrices."""
     warmup_ratio: float = Field(0.1, ge=0, lt=1)

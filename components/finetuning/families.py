@@ -40,6 +40,9 @@ BERT_LEARNING_RATE = 2e-5
 MAX_BERT_LEARNING_RATE = 1e-3
 """Models narrower than those of Turc et al. (2019), whose largest rate is 3e-4, still learn above it."""
 
+HEAD_FACTOR = 4.0
+"""Fresh weights may move further than pretrained ones (discriminative rates; Howard & Ruder 2018, section 3.2)."""
+
 
 def load_bag_features(folder: Path) -> tuple[Callable[[Sequence[str]], Any], int]:
     """Transform and number of parameters of a bag of words."""
@@ -114,7 +117,9 @@ VECTORS = NeuralFamily(load_vector_encoder, (), lambda hidden_size: READER_LEARN
 RECURRENT = NeuralFamily(
     load_recurrent_encoder, ("max", "last", "mean"), lambda hidden_size: READER_LEARNING_RATE, num_epochs=10
 )
-BERT = NeuralFamily(load_bert_encoder, ("cls", "mean", "max"), bert_learning_rate, num_epochs=8)
+BERT = NeuralFamily(
+    load_bert_encoder, ("cls", "mean", "max"), bert_learning_rate, num_epochs=8, head_factor=HEAD_FACTOR
+)
 
 FAMILIES: dict[EncoderFamily, Family] = {
     "bag_of_words": Family(

@@ -33,9 +33,11 @@ class NeuralFamily:
     poolings: tuple[str, ...]
     """Poolings it offers; the first is ``auto``."""
     learning_rate: Callable[[int], float]
-    """Hidden size to the learning rate used when the configuration names none."""
+    """Hidden size to the encoder's learning rate when the configuration names none."""
     num_epochs: int
     """Passes over the examples when the configuration names none."""
+    head_factor: float = 1.0
+    """How many times faster a fresh head learns than the encoder when the configuration names no rate."""
 
 
 @dataclass(frozen=True)
@@ -152,11 +154,11 @@ def _sum_counts(made: Any) -> dict[str, float]:
 
 def _completed(config: FinetuningConfig, family: NeuralFamily, hidden_size: int) -> FinetuningConfig:
     """The configuration with the family's values for what it leaves open."""
-    learning_rate = config.learning_rate or family.learning_rate(hidden_size)
+    rate = family.learning_rate(hidden_size)
     return config.model_copy(
         update={
-            "learning_rate": learning_rate,
-            "encoder_learning_rate": config.encoder_learning_rate or learning_rate,
+            "learning_rate": config.learning_rate or rate * family.head_factor,
+            "encoder_learning_rate": config.encoder_learning_rate or config.learning_rate or rate,
             "num_epochs": config.num_epochs or family.num_epochs,
         }
     )

@@ -56,29 +56,42 @@ _RESUME = {"train": "train", "validation": "dev", "test": "test"}
 _CORPUS = ("raw-zh-wiki/*.txt", "raw-zh-cluecorpussmall/*.txt", "raw-zh-csl-abstracts/*.txt")
 
 
+_TOKENIZER = {"vocab_size": 12_000}
+"""The corpora together have more than 7,000 characters."""
+_FINETUNING: dict[str, dict[str, Any]] = {
+    "classification": {"max_seq_length": 128},
+    "ner": {},
+    # The longest questions of CMRC 2018 and DRCD, and passages of 500 characters and more.
+    "question_answering": {"max_seq_length": 256, "max_question_length": 100},
+}
+
+
 def pipeline(name: str, group: Group, options: argparse.Namespace) -> dict[str, Any]:
     """The quick deployment's rungs and sizes on one group of sets."""
+    budget = {"num_train_examples": options.num_train_examples, "num_epochs": options.num_epochs}
     file = yaml.safe_load((ROOT / "pipelines.yaml").read_text(encoding="utf-8"))
     deployment = next(item for item in file["deployments"] if item["name"] == "quick")
     parameters = deployment["parameters"]
     sections = {
-        task: {"dataset": dataset, "finetuning": {**parameters[task]["finetuning"], **_budget(options)}}
+        task: {"dataset": dataset, "finetuning": {**parameters[task]["finetuning"], **_FINETUNING[task], **budget}}
         for task, dataset in group.items()
     }
     files = [{"kind": "files", "path": str(options.data / path)} for path in _CORPUS]
     sources = [*parameters["corpus"]["sources"], *files]
-    kept = {
-        key: value for key, value in parameters.items() if key not in ("classification", "ner", "question_answering")
+    left_out = {"classification", "ner", "question_answering", "label_curve", "probes"}
+    kept = {key: value for key, value in parameters.items() if key not in left_out}
+    chosen = {
+        **kept,
+        **sections,
+        "tasks": list(group),
+        "seeds": options.seeds,
+        "corpus": {"sources": sources},
+        "tokenizer": _TOKENIZER,
     }
-    chosen = {**kept, **sections, "tasks": list(group), "seeds": options.seeds, "corpus": {"sources": sources}}
     if options.rungs:
         chosen["rungs"] = [rung for rung in chosen["rungs"] if rung["name"] in options.rungs]
     chosen["pretraining"] = {**chosen["pretraining"], **({"num_train_steps": options.steps} if options.steps else {})}
     return {"name": "rungs", "deployments": [{**deployment, "name": name, "parameters": chosen}]}
-
-
-def _budget(options: argparse.Namespace) -> dict[str, Any]:
-    return {"num_train_examples": options.num_train_examples, "num_epochs": options.num_epochs}
 
 
 def climb(name: str, file: dict[str, Any], home: Path, assignments: list[str]) -> list[dict[str, Any]]:

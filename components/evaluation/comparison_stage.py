@@ -31,7 +31,8 @@ def compare(
         predictions: For each entry the fine-tuning artifact with ``predictions.jsonl``.
         dataset: Dataset artifact with ``task.json``, ``train.jsonl`` and ``test.jsonl``.
         out_dir: Receives ``verdict.json``, ``verdict.png`` (scores and intervals), ``costs.png``, ``pairs.png``
-            (differences of pairs) and, where several label counts were run, ``label_curve.json`` and ``label_curve.png``.
+            (differences of pairs) and, where several label counts were run, ``label_curve.json`` and
+            ``label_curve.png``.
         log_metrics: Receives ``progress``.
 
     Returns:

@@ -62,17 +62,15 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
-    folded: bool = False
-    """Whether the page shows it on request only."""
     kind: Literal["table"] = "table"
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences in one paragraph; a note is smaller print."""
+    """Sentences in one paragraph; a headline is the answer, a note is smaller print."""
 
     sentences: tuple[Pieces, ...]
-    role: Literal["text", "lead", "note", "warning"] = "text"
+    role: Literal["text", "headline", "note", "warning"] = "text"
     kind: Literal["paragraph"] = "paragraph"
 
 
@@ -102,10 +100,21 @@ class Picture:
     caption: str
     svg: tuple[str, str] | None = None
     """Drawings for wide and for narrow pages; without them the page shows the PNG on a light card."""
+    on_page: bool = True
+    """Whether the page holds it, or only names the file beside it, so that the page stays small."""
     kind: Literal["picture"] = "picture"
 
 
-Block = Table | Paragraph | Bullets | Heading | Picture
+@dataclass(frozen=True)
+class Fold:
+    """Blocks that the page shows on request only."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    kind: Literal["fold"] = "fold"
+
+
+Block = Table | Paragraph | Bullets | Heading | Picture | Fold
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
-from matplotlib.transforms import Bbox
 
+from components.evaluation.verdict_labels import spread_labels
 from components.evaluation.verdict_pictures import GRID, INK, draw_costs, draw_label_curve
 from components.report.content import Picture
 from components.report.writing import TaskFiles, Writing
 
 NARROW_INCHES = 3.6
 """Width of the drawing for a phone: 346 CSS pixels, so that its words are as large as on a wide page."""
-
-
-MOVE_POINTS = 2.5
-MAX_MOVES = 60
-"""Most steps by which a name is moved: more than the height of the drawing holds."""
 
 
 def draw_cost_picture(writing: Writing, files: TaskFiles) -> Picture:
@@ -41,33 +34,15 @@ def draw_curve_picture(writing: Writing, files: TaskFiles) -> Picture:
     return _picture(f"label_curve_{files.task}", lambda: draw_label_curve(content, writing.language), caption)
 
 
-def _spread_labels(figure: Figure) -> Figure:
-    """Move names of points that would be written over each other apart; they stay beside their points.
-
-    Names are taken from top to bottom; one that touches a name already placed goes down by a quarter of a line.
-    """
-    axes = figure.axes[0]
-    labels = [text for text in axes.texts if isinstance(text, Annotation)]
-    renderer: Any = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
-    figure.draw(renderer)
-    placed: list[Bbox] = []
-    for label in sorted(labels, key=lambda label: -label.get_window_extent(renderer).y0):
-        for _ in range(MAX_MOVES):
-            box = label.get_window_extent(renderer)
-            if not any(box.overlaps(other) for other in placed):
-                break
-            across, up = label.xyann
-            label.xyann = (across, up - MOVE_POINTS)
-        placed.append(label.get_window_extent(renderer))
-    return figure
-
-
 def _picture(name: str, draw: Callable[[], Figure], caption: str) -> Picture:
-    narrow = draw()
+    wide, narrow = draw(), draw()
     narrow.set_size_inches(NARROW_INCHES, narrow.get_figheight())
-    svg = _svg(_spread_labels(draw()), f"{name}-wide"), _svg(_spread_labels(narrow), f"{name}-narrow")
+    for figure in (wide, narrow):
+        # Once names are placed the layout stands: saving need not work it out again.
+        spread_labels(figure).set_layout_engine("none")
+    svg = _svg(wide, f"{name}-wide"), _svg(narrow, f"{name}-narrow")
     buffer = io.BytesIO()
-    _spread_labels(draw()).savefig(buffer, format="png", dpi=150, metadata={"Software": None})
+    wide.savefig(buffer, format="png", dpi=150, metadata={"Software": None})
     return Picture(f"{name}.png", buffer.getvalue(), caption, svg)
 
 

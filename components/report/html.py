@@ -39,7 +39,8 @@ def render_html(report: Report, language: ReportLanguage) -> str:
     css = Markup(environment.loader.get_source(environment, "report.css")[0])  # noqa: S704 - package data
     lang = {"zh": "zh-CN", "en": "en"}[language]
     template = environment.get_template("report.html")
-    return template.render(report=report, css=css, lang=lang, between=WORDS[language]["between"]) + "\n"
+    words = {name: WORDS[language][name] for name in ("between", "beside_page")}
+    return template.render(report=report, css=css, lang=lang, **words) + "\n"
 
 
 def _json(value: Any) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.errors import ArtifactError
 from components.examples import SPLITS
-from components.report.content import Block, Cell, Column, Heading, Name, Number, Paragraph, Piece, Section, Table
+from components.report.content import Block, Cell, Column, Fold, Heading, Name, Number, Paragraph, Piece, Section, Table
 from components.report.content import text_cell as cell
 from components.report.sources import JsonFile
 from components.report.writing import TaskFiles, Writing, row_keys
@@ -91,9 +91,6 @@ def coverage_section(writing: Writing) -> Section:
 
 
 def _task_coverage(writing: Writing, files: TaskFiles) -> Iterator[Block]:
-    yield _scored_table(writing, files)
-    if table := _cut_table(writing, files):
-        yield table
     folder = files.sources.prepared
     prepared = None if folder is None else writing.library.manifest(folder)
     if prepared is None:
@@ -102,9 +99,12 @@ def _task_coverage(writing: Writing, files: TaskFiles) -> Iterator[Block]:
         yield table
     if table := writing.counts_table(writing.word("coverage_audit"), list(_audit_rows(writing, files.audit))):
         yield table
+    yield _scored_table(writing, files)
+    if cut := _cut_table(writing, files):
+        yield cut
 
 
-def _scored_table(writing: Writing, files: TaskFiles) -> Table:
+def _scored_table(writing: Writing, files: TaskFiles) -> Fold:
     """Gold and scored items of every rung, from the evaluations, refused where they differ."""
     counts = files.audit
     gold = counts.at("counts", "num_test")
@@ -123,10 +123,10 @@ def _scored_table(writing: Writing, files: TaskFiles) -> Table:
          *(_range(writing, found, name) for name in ("num_test_items", *extra)))
         for rung, found in manifests.items()
     )  # fmt: skip
-    return Table(columns, rows, writing.word("coverage_scored"))
+    return Fold(writing.word("coverage_scored"), (Table(columns, rows),))
 
 
-def _cut_table(writing: Writing, files: TaskFiles) -> Table | None:
+def _cut_table(writing: Writing, files: TaskFiles) -> Fold | None:
     """What fine-tuning cut, from its manifests; None where they count nothing."""
     manifests = _manifests(writing, files, files.sources.finetuned)
     names = [name for name in CUT if any(name in one.at("metrics") for found in manifests.values() for one in found)]
@@ -135,7 +135,7 @@ def _cut_table(writing: Writing, files: TaskFiles) -> Table | None:
     rows = tuple(
         (cell(Name(rung)), *(_range(writing, found, name) for name in names)) for rung, found in manifests.items()
     )
-    return Table(writing.columns("rung", *names), rows, writing.word("coverage_cut"), folded=True)
+    return Fold(writing.word("coverage_cut"), (Table(writing.columns("rung", *names), rows),))
 
 
 def _manifests(

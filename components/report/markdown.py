@@ -33,13 +33,14 @@ def plain_text(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", re.sub(r"[\r\n]", " ", text)).replace("&", "&amp;")
 
 
-def _say(pieces: Pieces) -> str:
-    return "".join(_say_piece(piece) for piece in pieces)
+def _say(pieces: Pieces, bold: bool = False) -> str:
+    return "".join(_say_piece(piece, bold) for piece in pieces)
 
 
-def _say_piece(piece: Piece) -> str:
+def _say_piece(piece: Piece, bold: bool) -> str:
+    """A name stands out in bold, unless everything around it is bold."""
     text = plain_text(piece if isinstance(piece, str) else piece.text)
-    return f"**{text}**" if isinstance(piece, Name) and text.strip() else text
+    return f"**{text}**" if isinstance(piece, Name) and text.strip() and not bold else text
 
 
 def _say_cell(cell: Cell) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -112,10 +113,16 @@ def duration(value: float, language: ReportLanguage) -> str:
 
 
 def general(value: float, language: ReportLanguage) -> str:
-    """A number of unknown kind: whole ones as counts, others in three digits."""
-    if float(value).is_integer():
+    """A number of unknown kind: whole ones as counts, shares and other small ones as scores, others in three digits."""
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) > 1):
         return count(value, language)
-    return score(value, language) if abs(value) < 1 else _signed(value, f"{abs(value):.3g}")
+    return score(value, language) if abs(value) <= 1 else _signed(value, f"{abs(value):.3g}")
+
+
+def moment(value: Any) -> str:
+    """A time in ISO 8601 as 2026-01-02 03:04:05 UTC; anything else as it is."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\+00:00", str(value))
+    return f"{found[1]} {found[2]} UTC" if found else str(value)
 
 
 def _three_digits(value: float) -> float:

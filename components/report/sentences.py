@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from components.errors import ArtifactError
 from components.report import sentences_en, sentences_zh, words_en, words_zh
@@ -15,9 +15,11 @@ from components.report.sources import JsonFile
 TEMPLATES: dict[ReportLanguage, Mapping[str, str]] = {"en": sentences_en.SENTENCES, "zh": sentences_zh.SENTENCES}
 WORDS: dict[ReportLanguage, Mapping[str, str]] = {"en": words_en.WORDS, "zh": words_zh.WORDS}
 Keys = tuple[str | int, ...]
+Style = Literal["", "use_", "short_"]
+"""A sentence in full, what to do as a headline, or in few words."""
 
 
-def write_sentence(file: JsonFile, keys: Keys, language: ReportLanguage) -> Pieces:
+def write_sentence(file: JsonFile, keys: Keys, language: ReportLanguage, style: Style = "") -> Pieces:
     """The sentence that stands as data at a place of a file.
 
     A template's fields are the sentence's, each with the way to show it: ``{mean:score}``, ``{rung:name}``,
@@ -27,12 +29,17 @@ def write_sentence(file: JsonFile, keys: Keys, language: ReportLanguage) -> Piec
         file: A verdict or a label curve.
         keys: Keys and positions that lead to the sentence.
         language: Language to write.
+        style: In full or shorter; what to do is told by the choice alone, and few words are the full sentence where
+            that is short.
 
     Raises:
         ArtifactError: The kind has no template, or the data lacks what the template shows.
     """
     facts = file.at(*keys)
     kind = _variant(facts)
+    # Kinds that are short anyway have one form.
+    if style != "short_" or f"short_{kind}" in TEMPLATES[language]:
+        kind = style + kind
     if kind not in TEMPLATES[language]:
         known = ", ".join(sorted(TEMPLATES[language]))
         raise ArtifactError(f"{file.place(*keys)} is of kind {kind!r}, the report has words ({language}) for {known}")
@@ -77,13 +84,13 @@ def _field(field: str, kind: str, file: JsonFile, keys: Keys, language: ReportLa
     if kind == "name":
         return [Name(str(value))]
     if kind == "names":
-        return _listed([str(name) for name in value], language)
+        return list_names([str(name) for name in value], language)
     if kind == "word":
         return [WORDS[language].get(str(value), str(value))]
     raise ValueError(f"no way {kind!r} to show {field!r}; a template may use name, names, word, part, {[*FORMATS]}")
 
 
-def _listed(names: Sequence[str], language: ReportLanguage) -> list[Piece]:
+def list_names(names: Sequence[str], language: ReportLanguage) -> list[Piece]:
     """Names in a row, with the language's word before the last."""
     pieces: list[Piece] = []
     for position, name in enumerate(names):

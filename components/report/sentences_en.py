@@ -23,6 +23,49 @@ SENTENCES = {
         "worse. Its lead over {runner_up:name} is {difference:points} (taken alone {difference_low:pt} to "
         "{difference_high:pt}; {p_holm:p} after correction for all comparisons)."
     ),
+    # In few words: what to do, which rung leads, and why to choose as said.
+    "use_only_rung": "Only {rung:name} was run.",
+    "use_best_is_cheapest": "Use {rung:name}.",
+    "use_cheaper_as_good": "Use {rung:name}.",
+    "use_cheaper_as_good_no_loss": "Use {rung:name}.",
+    "use_cheaper_unproven": "Use {rung:name}, for now.",
+    "short_only_rung": "There is nothing to compare it with.",
+    "short_best_clear": "{rung:name} is the best of {num_rungs:count} rungs; every other is shown to be worse.",
+    "short_best_leads": (
+        "{rung:name} has the highest mean of {num_rungs:count} rungs; {tied:count} of the others cannot be told from "
+        "it by the tests."
+    ),
+    "short_all_tied": (
+        "There is no clear winner: {rung:name} has the highest mean, but none of the {num_rungs:count} rungs is shown "
+        "to be worse."
+    ),
+    "short_best_is_cheapest": (
+        "Nothing clearly cheaper is shown to be about as good. {rung:name} trains in {train_seconds:seconds}."
+    ),
+    "short_cheaper_as_good": (
+        "{rung:name} is the cheapest that is about as good as {best:name}: it loses {loss:points} and trains in "
+        "{train_seconds:seconds} instead of {train_seconds_best:seconds}."
+    ),
+    "short_cheaper_as_good_no_loss": (
+        "{rung:name} is the cheapest that is about as good as {best:name}: it loses nothing and trains in "
+        "{train_seconds:seconds} instead of {train_seconds_best:seconds}."
+    ),
+    "short_cheaper_unproven": (
+        "{candidate:name} is cheaper and may be as good, but this test cannot show it: the loss may be up to "
+        "{loss_high:points}."
+    ),
+    "short_test_too_small": "The test is too small to settle this: more test items would help.",
+    "short_test_too_small_none": "The test is too small to settle this: more test items would help.",
+    "short_seeds_too_few": "There are too few seeds to settle this: more than {num_seeds:count} would help.",
+    "short_seeds_too_few_none": "There are too few seeds to settle this: more than {num_seeds:count} would help.",
+    "short_leak_only_winner": (
+        "Beware of copies: without leaked test items the lead of {rung:name} over {rival:name} falls from "
+        "{difference:points} to {clean_difference:points}."
+    ),
+    "short_views_differ": (
+        "Without leaked test items {clean_best:name} is ahead of {rung:name}; the lead is not a clear one."
+    ),
+    "scored": "{rung:name} {mean:score} ({low:score}–{high:score})",
     "cheaper_as_good": (
         "{rung:name} is the cheapest rung within noise of {best:name}: it loses {loss:points}, and at most "
         "{loss_high:points} at the far end of the interval, within the margin of {margin:points}. It trains in "

@@ -21,6 +21,42 @@ SENTENCES = {
         "{high:score}；{num_seeds:seeds}），但 {num_rungs:count} 级中没有一级被证明较差。比 {runner_up:name} 高 "
         "{difference:points}（单独看 {difference_low:pt} 至 {difference_high:pt}；经多重比较校正 {p_holm:p}）。"
     ),
+    # In few words: what to do, which rung leads, and why to choose as said.
+    "use_only_rung": "只运行了 {rung:name} 一级。",
+    "use_best_is_cheapest": "选用 {rung:name}。",
+    "use_cheaper_as_good": "选用 {rung:name}。",
+    "use_cheaper_as_good_no_loss": "选用 {rung:name}。",
+    "use_cheaper_unproven": "暂且选用 {rung:name}。",
+    "short_only_rung": "没有可比较的对象。",
+    "short_best_clear": "{num_rungs:count} 级中 {rung:name} 最好，其余各级均被证明较差。",
+    "short_best_leads": (
+        "{num_rungs:count} 级中 {rung:name} 的均值最高；其余各级中有 {tied:count} 级，检验不能把它们与之区分开。"
+    ),
+    "short_all_tied": ("没有明确的胜者：{rung:name} 的均值最高，但 {num_rungs:count} 级中没有一级被证明较差。"),
+    "short_best_is_cheapest": (
+        "没有明显更便宜、又被证明大致同样好的一级。{rung:name} 训练需 {train_seconds:seconds}。"
+    ),
+    "short_cheaper_as_good": (
+        "{rung:name} 是与 {best:name} 大致同样好的各级中最便宜的：低 {loss:points}，训练需 "
+        "{train_seconds:seconds}，而不是 {train_seconds_best:seconds}。"
+    ),
+    "short_cheaper_as_good_no_loss": (
+        "{rung:name} 是与 {best:name} 大致同样好的各级中最便宜的：没有损失，训练需 {train_seconds:seconds}，而不是 "
+        "{train_seconds_best:seconds}。"
+    ),
+    "short_cheaper_unproven": (
+        "{candidate:name} 更便宜，也可能同样好，但这一检验无法证明：最多可能低 {loss_high:points}。"
+    ),
+    "short_test_too_small": "测试集太小，不足以下定论：增加测试样本会有帮助。",
+    "short_test_too_small_none": "测试集太小，不足以下定论：增加测试样本会有帮助。",
+    "short_seeds_too_few": "随机种子太少，不足以下定论：多于 {num_seeds:count} 个会有帮助。",
+    "short_seeds_too_few_none": "随机种子太少，不足以下定论：多于 {num_seeds:count} 个会有帮助。",
+    "short_leak_only_winner": (
+        "当心副本：去掉泄漏的测试样本后，{rung:name} 对 {rival:name} 的领先从 {difference:points}降为 "
+        "{clean_difference:points}。"
+    ),
+    "short_views_differ": "去掉泄漏的测试样本后，{clean_best:name} 高于 {rung:name}；领先并不明确。",
+    "scored": "{rung:name} {mean:score}（{low:score}–{high:score}）",
     "cheaper_as_good": (
         "{rung:name} 是与 {best:name} 相差在误差之内的最便宜的一级：低 {loss:points}，区间远端最多低 "
         "{loss_high:points}，在允许的 {margin:points}之内。训练需 {train_seconds:seconds}，而后者需 "

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from components.formats import write_json
-from components.report.content import Number, Picture, Piece, Pieces, Report, Section
+from components.report.content import Block, Fold, Number, Picture, Piece, Pieces, Report, Section
 from components.report.html import render_html
 from components.report.ledger_sections import coverage_section, leaks_section
 from components.report.markdown import render_markdown
-from components.report.numbers import ReportLanguage
-from components.report.other_sections import origin_section, probes_section, run_section
+from components.report.numbers import ReportLanguage, moment
+from components.report.other_sections import origin_section, run_section
+from components.report.probe_sections import probes_section
 from components.report.sources import ReportSources, check_sources
 from components.report.verdict_sections import (
     controls_section,
@@ -85,12 +87,20 @@ def _subtitle(writing: Writing) -> Pieces:
         value = run.content.get(name)
         pieces += [" · "] if pieces else []
         pieces += [f"{writing.word(f'run_{name}')} "] if name == "run_id" else []
-        pieces.append(writing.word("not_recorded") if value is None else Number(str(value), value, run.place(name)))
+        pieces.append(writing.word("not_recorded") if value is None else Number(moment(value), value, run.place(name)))
     return tuple(pieces)
 
 
 def _write_figures(report: Report, folder: Path) -> None:
-    pictures = [block for section in report.sections for block in section.blocks if isinstance(block, Picture)]
     folder.mkdir(exist_ok=True)
-    for picture in pictures:
-        (folder / picture.file).write_bytes(picture.png)
+    for section in report.sections:
+        for picture in _pictures(section.blocks):
+            (folder / picture.file).write_bytes(picture.png)
+
+
+def _pictures(blocks: Iterable[Block]) -> Iterator[Picture]:
+    for block in blocks:
+        if isinstance(block, Picture):
+            yield block
+        elif isinstance(block, Fold):
+            yield from _pictures(block.blocks)

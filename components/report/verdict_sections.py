@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.report.content import Bar, Block, Bullets, Cell, Column, Heading, Name, Paragraph, Section, Table
+from components.report.content import (
+    Bar,
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Fold,
+    Heading,
+    Name,
+    Paragraph,
+    Piece,
+    Pieces,
+    Section,
+    Table,
+)
 from components.report.content import text_cell as cell
 from components.report.drawings import draw_cost_picture, draw_curve_picture
 from components.report.writing import TaskFiles, Writing, row_keys
 
 LEAD = ("best", "only_rung", "all_tied", "cheaper")
-"""Beginnings of the kinds that answer the question; the others say how far the answer carries."""
+"""Beginnings of the kinds that answer the question, the choice last; the others say how far the answer carries."""
 WARNINGS = ("leak_only_winner", "none_clean", "one_seed", "test_too_small", "seeds_too_few", "views_differ")
 SHOWN_INGREDIENTS = ("ingredient_adds", "ingredient_costs")
 MAX_SENTENCES = 4
@@ -18,54 +32,39 @@ MAX_SENTENCES = 4
 
 
 def verdict_section(writing: Writing) -> Section:
-    """Which rung to use for each task, in words."""
-    level = writing.level(writing.tasks[0])
-    blocks: list[Block] = [
-        Paragraph(((writing.word("verdict_intro", level=level),),), "note"),
-        _summary(writing),
-    ]
+    """Which rung to use for each task, in few words; what this rests on is folded below."""
+    blocks: list[Block] = [Paragraph(((writing.word("verdict_intro"),),), "note")]
     for files in writing.tasks:
         blocks += [Heading(writing.word(files.task)), *_in_words(writing, files)]
-    return Section("verdict", writing.word("verdict"), tuple(blocks))
-
-
-def _summary(writing: Writing) -> Table:
-    rows = []
-    for files in writing.tasks:
-        names = [row["rung"] for row in files.rungs(files.primary)]
-        chosen = names.index(files.verdict.at("views", files.primary, "cheapest_within_noise"))
-        keys = row_keys(files.primary, chosen)
-        doubtful = any(data["kind"] == "leak_only_winner" for data in files.verdict.at("sentences"))
-        badges = [writing.word("badge_leak")] if doubtful else []
-        rows.append((
-            cell(writing.word(files.task)),
-            cell(Name(names[chosen]), badges=badges),
-            cell(writing.number(files.verdict, *keys, "mean", kind="score")),
-            cell(writing.number(files.verdict, *keys, "train_seconds", kind="seconds")),
-            cell(Name(names[0])),
-            cell(writing.number(files.verdict, *row_keys(files.primary, 0), "mean", kind="score")),
-            cell(writing.number(files.verdict, *row_keys(files.primary, 0), "train_seconds", kind="seconds")),
-        ))  # fmt: skip
-    titles = ("task", "use", "score", "train", "best_rung", "score", "train")
-    kinds = tuple(
-        Column(writing.word(title), "text" if title in ("task", "use", "best_rung") else "number") for title in titles
-    )
-    return Table(kinds, tuple(rows))
+    note = writing.word("verdict_note", level=writing.level(writing.tasks[0]))
+    return Section("verdict", writing.word("verdict"), (*blocks, Paragraph(((note,),), "note")))
 
 
 def _in_words(writing: Writing, files: TaskFiles) -> Iterator[Block]:
-    found = list(enumerate(files.verdict.at("sentences")))
-    lead = [position for position, data in found if data["kind"].startswith(LEAD)]
-    about_controls = [position for position, data in found if data["kind"].startswith("ingredient_")]
-    warnings = [position for position, data in found if data["kind"] in WARNINGS]
-    shown = {*lead, *about_controls, *warnings}
-    rest = [position for position, _ in found if position not in shown]
-    say = [writing.sentence(files.verdict, "sentences", position) for position, _ in found]
-    yield Paragraph(tuple(say[position] for position in lead), "lead")
-    for position in warnings:
-        yield Paragraph((say[position],), "warning")
-    if rest:
-        yield Bullets(tuple(say[position] for position in rest))
+    kinds = [data["kind"] for data in files.verdict.at("sentences")]
+    lead = [position for position, kind in enumerate(kinds) if kind.startswith(LEAD)]
+    warnings = [position for position, kind in enumerate(kinds) if kind in WARNINGS]
+    # Ingredients have a section of their own.
+    rest = [at for at, kind in enumerate(kinds) if at not in {*lead, *warnings} and not kind.startswith("ingredient_")]
+    yield Paragraph((writing.short("use_", files.verdict, "sentences", lead[-1]),), "headline")
+    short = (writing.short("short_", files.verdict, "sentences", position) for position in lead)
+    yield Paragraph((*short, _scores(writing, files)))
+    warned = [writing.short("short_", files.verdict, "sentences", position) for position in warnings]
+    yield from (Paragraph((one,), "warning") for one in warned)
+    in_full = [writing.sentence(files.verdict, "sentences", position) for position in (*lead, *warnings, *rest)]
+    yield Fold(writing.word("evidence"), (Bullets(tuple(one for one in in_full if one not in warned)),))
+
+
+def _scores(writing: Writing, files: TaskFiles) -> Pieces:
+    """Score and interval of the choice and of the best rung."""
+    view = files.verdict.at("views", files.primary)
+    names = [row["rung"] for row in view["rungs"]]
+    metric = writing.word(files.verdict.at("metric"))
+    pieces: list[Piece] = [metric[0].upper() + metric[1:], writing.word("colon")]
+    for place, name in enumerate(dict.fromkeys((view["cheapest_within_noise"], view["best"]))):
+        pieces += [writing.word("list_next")] if place else []
+        pieces += writing.template("scored", files.verdict, *row_keys(files.primary, names.index(name)))
+    return (*pieces, writing.word("stop"))
 
 
 def leaderboard_section(writing: Writing) -> Section:
@@ -73,10 +72,10 @@ def leaderboard_section(writing: Writing) -> Section:
     level = writing.level(writing.tasks[0])
     blocks: list[Block] = [Paragraph(((writing.word("leaderboard_intro", level=level),),), "note")]
     for files in writing.tasks:
-        primary = writing.word(files.primary)
-        note = writing.word("leaderboard_views", primary=primary)
-        blocks += [Heading(writing.word(files.task)), _leaderboard(writing, files), Paragraph(((note,),), "note")]
-    return Section("leaderboard", writing.word("leaderboard"), tuple(blocks))
+        blocks += [Heading(writing.word(files.task)), _leaderboard(writing, files)]
+    views = dict.fromkeys(writing.word(files.primary) for files in writing.tasks)
+    notes = tuple((writing.word("leaderboard_views", primary=view),) for view in views)
+    return Section("leaderboard", writing.word("leaderboard"), (*blocks, Paragraph(notes, "note")))
 
 
 def _leaderboard(writing: Writing, files: TaskFiles) -> Table:
@@ -154,7 +153,7 @@ def _label_blocks(writing: Writing, files: TaskFiles) -> Iterator[Block]:
         yield Bullets(tuple(writing.sentence(curve, "crossings", position) for position, _ in first))
         rows = tuple(_crossing_row(writing, files, position) for position, _ in crossings)
         titles = writing.columns("rung", "over", "finding", "from_labels", "interval_labels", text=3)
-        yield Table(titles, rows, writing.word("labels_table"), folded=True)
+        yield Fold(writing.word("labels_table"), (Table(titles, rows),))
     points = tuple(
         (cell(Name(line["rung"])),
          cell(writing.number(curve, "curves", at, "points", n, "num_labels")),
@@ -168,7 +167,7 @@ def _label_blocks(writing: Writing, files: TaskFiles) -> Iterator[Block]:
         Column(writing.word("interval", level=writing.level(files))),
         Column(writing.word("seeds")),
     )
-    yield Table(titles, points, writing.word("labels_points"), folded=True)
+    yield Fold(writing.word("labels_points"), (Table(titles, points),))
 
 
 def _crossing_row(writing: Writing, files: TaskFiles, position: int) -> tuple[Cell, ...]:

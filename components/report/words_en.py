@@ -3,6 +3,8 @@
 WORDS = {
     "list_next": ", ",
     "list_last": " and ",
+    "colon": ": ",
+    "stop": ".",
     "all": "all test items",
     "never_leaked": "never-leaked test items",
     "classification": "Classification",
@@ -14,22 +16,24 @@ WORDS = {
     "exact_match": "exact match",
     "between": " ",
     "title": "Which text representation is worth it?",
-    "subtitle": "Run {run_id} · {deployment} · {created}",
     "not_recorded": "not recorded",
     "none": "none",
-    "sources": "sources",
+    "sources": "Files and their SHA-256",
     "verdict": "The verdict",
     "verdict_intro": (
-        "A rung is one way to turn text into numbers, from counting words to a pretrained BERT, with a small model "
-        "on top that is trained on your labelled texts. All rungs of a task answered the same test items. "
-        "Intervals cover {level}; they account for the choice of test items and for the random seeds of training."
+        "A rung is one way to turn text into numbers, from counting words to a pretrained BERT. “Use” names the "
+        "cheapest one that is shown to be about as good as the best on your labelled texts."
     ),
-    "use": "use",
+    "verdict_note": (
+        "Each rung carries a small model that is trained on your labelled texts, and all rungs of a task answered the "
+        "same test items. Numbers in brackets are {level} intervals; they account for the choice of test items "
+        "and for the random seeds of training."
+    ),
+    "evidence": "The evidence",
     "task": "task",
     "score": "score",
     "best_rung": "highest mean",
     "train": "training time",
-    "fine_print": "What the test can and cannot tell",
     "leaderboard": "Leaderboard",
     "leaderboard_intro": (
         "One row per rung, highest mean first. The bar is the {level} interval of the mean. Bars that overlap do "
@@ -47,7 +51,6 @@ WORDS = {
     "parameters": "parameters",
     "size": "size",
     "speed": "items/s",
-    "badge_leak": "beware of copies",
     "badge_best": "highest",
     "badge_chosen": "use",
     "costs": "Score against cost",
@@ -169,7 +172,34 @@ WORDS = {
     "probe_look": "Gates and attention",
     "about_look": "What the model attends to and remembers, to look at.",
     "measure": "measure",
-    "not_meaningful": "not meaningful",
+    "to": " to ",
+    "similarity_spearman": "rank correlation with people's scores",
+    "similarity_triple_accuracy": "nearer of two words right (chance .5)",
+    "similarity_analogy_accuracy": "analogies right",
+    "similarity_orthogonal_share": "pairs of words at right angles",
+    "sense_accuracy": "senses right",
+    "sense_chance": "by chance",
+    "order_accuracy": "order right (chance .5)",
+    "order_accuracy_without_positions": "without position embeddings",
+    "cloze_accuracy": "hidden pieces right",
+    "cloze_top5_accuracy": "among the first five",
+    "cloze_nsp_accuracy": "next sentence right (chance .5)",
+    "cloze_minimal_pair_accuracy": "minimal pairs right (chance .5)",
+    "look_attention_entropy": "entropy of attention, nats",
+    "look_gate_state_difference": "largest difference from the encoder's own states",
+    "look_forget_gate_mean": "forget gate, mean",
+    "look_input_gate_mean": "input gate, mean",
+    "look_output_gate_mean": "output gate, mean",
+    "look_reset_gate_mean": "reset gate, mean",
+    "look_update_gate_mean": "update gate, mean",
+    "recall_rnn_memory": "RNN: memory, tokens",
+    "recall_lstm_memory": "LSTM: memory, tokens",
+    "recall_bilstm_memory": "BiLSTM: memory, tokens",
+    "recall_bert_memory": "BERT: memory, tokens",
+    "by_rung": "Findings and pictures, rung by rung",
+    "findings": "Findings and pictures",
+    "no_number": "No number for ",
+    "beside_page": "Not on this page, to keep it small: the file {file} beside it.",
     "run": "How it was run",
     "run_run_id": "run",
     "run_deployment": "deployment",
@@ -178,7 +208,7 @@ WORDS = {
     "run_seconds": "duration",
     "run_cores": "cores",
     "run_processor": "processor",
-    "run_precision": "precision",
+    "run_system": "system",
     "setting": "setting",
     "value": "value",
     "run_facts": "Run and machine",
@@ -199,6 +229,5 @@ WORDS = {
     ),
     "file": "file",
     "short": "name",
-    "show": "Show",
 }
 """Words, headings and sentences without numbers of a file; ``between`` stands between sentences."""

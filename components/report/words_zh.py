@@ -3,6 +3,8 @@
 WORDS = {
     "list_next": "、",
     "list_last": " 和 ",
+    "colon": "：",
+    "stop": "。",
     "all": "全部测试样本",
     "never_leaked": "无泄漏测试样本",
     "classification": "文本分类",
@@ -14,21 +16,23 @@ WORDS = {
     "exact_match": "精确匹配",
     "between": "",
     "title": "哪种文本表示值得用？",
-    "subtitle": "运行 {run_id} · {deployment} · {created}",
     "not_recorded": "未记录",
     "none": "无",
-    "sources": "来源",
+    "sources": "文件及其 SHA-256",
     "verdict": "结论",
     "verdict_intro": (
-        "“一级”指把文本变成数字的一种方法，从数词到预训练的 BERT，上面再接一个用您的标注文本训练的小模型。同一任务"
-        "的各级回答同一批测试样本。区间为 {level} 区间，同时考虑测试样本的选取和训练的随机种子。"
+        "“一级”指把文本变成数字的一种方法，从数词到预训练的 BERT。“选用”指在您的标注文本上被证明与最好的一级大致同样好"
+        "的各级中，最便宜的一级。"
     ),
-    "use": "选用",
+    "verdict_note": (
+        "每一级之上都接一个用您的标注文本训练的小模型；同一任务的各级回答同一批测试样本。括号内为 {level} 区间，同时"
+        "考虑测试样本的选取和训练的随机种子。"
+    ),
+    "evidence": "依据",
     "task": "任务",
     "score": "得分",
     "best_rung": "均值最高",
     "train": "训练时间",
-    "fine_print": "检验能说明什么、不能说明什么",
     "leaderboard": "排行榜",
     "leaderboard_intro": (
         "每级一行，均值高者在前；横条为均值的 {level} 区间。横条重叠并不能断定两级有无差别：结论所依据的是逐条比较"
@@ -45,7 +49,6 @@ WORDS = {
     "parameters": "参数量",
     "size": "大小",
     "speed": "条/秒",
-    "badge_leak": "当心副本",
     "badge_best": "最高",
     "badge_chosen": "选用",
     "costs": "得分与代价",
@@ -153,7 +156,34 @@ WORDS = {
     "probe_look": "门控与注意力",
     "about_look": "模型关注什么、记住什么，供观看。",
     "measure": "指标",
-    "not_meaningful": "没有意义",
+    "to": " 至 ",
+    "similarity_spearman": "与人的评分的秩相关",
+    "similarity_triple_accuracy": "两词中较近者判断正确（随机 0.5）",
+    "similarity_analogy_accuracy": "类比正确",
+    "similarity_orthogonal_share": "互相垂直的词对",
+    "sense_accuracy": "词义正确",
+    "sense_chance": "随机水平",
+    "order_accuracy": "词序正确（随机 0.5）",
+    "order_accuracy_without_positions": "去掉位置嵌入",
+    "cloze_accuracy": "被遮住的词片正确",
+    "cloze_top5_accuracy": "在前五个之中",
+    "cloze_nsp_accuracy": "下一句正确（随机 0.5）",
+    "cloze_minimal_pair_accuracy": "最小对正确（随机 0.5）",
+    "look_attention_entropy": "注意力的熵（纳特）",
+    "look_gate_state_difference": "与编码器自身状态的最大差异",
+    "look_forget_gate_mean": "遗忘门均值",
+    "look_input_gate_mean": "输入门均值",
+    "look_output_gate_mean": "输出门均值",
+    "look_reset_gate_mean": "重置门均值",
+    "look_update_gate_mean": "更新门均值",
+    "recall_rnn_memory": "RNN：记忆长度（词元）",
+    "recall_lstm_memory": "LSTM：记忆长度（词元）",
+    "recall_bilstm_memory": "BiLSTM：记忆长度（词元）",
+    "recall_bert_memory": "BERT：记忆长度（词元）",
+    "by_rung": "各级的结果与图",
+    "findings": "结果与图",
+    "no_number": "不给出数字：",
+    "beside_page": "为使网页不致过大，此图不在网页上，见旁边的文件 {file}。",
     "run": "如何运行",
     "run_run_id": "运行",
     "run_deployment": "部署",
@@ -162,7 +192,7 @@ WORDS = {
     "run_seconds": "用时",
     "run_cores": "核数",
     "run_processor": "处理器",
-    "run_precision": "精度",
+    "run_system": "系统",
     "setting": "设置",
     "value": "值",
     "run_facts": "运行与机器",
@@ -182,6 +212,5 @@ WORDS = {
     ),
     "file": "文件",
     "short": "简称",
-    "show": "展开",
 }
 """Words, headings and sentences without numbers of a file; ``between`` stands between sentences."""

@@ -10,7 +10,7 @@ from components.errors import ArtifactError
 from components.examples import TaskName
 from components.report.content import Cell, Column, Number, Pieces, Table
 from components.report.numbers import FORMATS, ReportLanguage, number
-from components.report.sentences import WORDS, Keys, write_sentence, write_template
+from components.report.sentences import WORDS, Keys, Style, write_sentence, write_template
 from components.report.sources import JsonFile, Library, ReportSources, TaskSources
 
 
@@ -54,6 +54,15 @@ class Writing:
         text = WORDS[self.language].get(name)
         return name.replace("_", " ") if text is None else text.format(**facts) if facts else text
 
+    def knows(self, name: str) -> bool:
+        """Whether there is a word of that name."""
+        return name in WORDS[self.language]
+
+    def rank(self, name: str) -> int:
+        """Place of a word among all, which are in the order of reading; one that is not known comes last."""
+        known = [*WORDS[self.language]]
+        return known.index(name) if name in known else len(known)
+
     def number(self, file: JsonFile, *keys: str | int, kind: str = "count") -> Number:
         """A number of a file."""
         return number(file, *keys, kind=kind, language=self.language)
@@ -61,6 +70,10 @@ class Writing:
     def sentence(self, file: JsonFile, *keys: str | int) -> Pieces:
         """A sentence that stands as data in a file."""
         return write_sentence(file, keys, self.language)
+
+    def short(self, style: Style, file: JsonFile, *keys: str | int) -> Pieces:
+        """The same in few words."""
+        return write_sentence(file, keys, self.language, style)
 
     def template(self, name: str, file: JsonFile, *keys: str | int) -> Pieces:
         """A template filled from an object of a file."""

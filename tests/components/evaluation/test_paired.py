@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from components.evaluation.bootstrap import resampled_metrics, sum_clusters
-from components.evaluation.paired import PairedTest, difference_test, holm, mcnemar_test
+from components.evaluation.paired import PairedTest, Spread, difference_test, holm, mcnemar_test
 from components.evaluation.paired_power import (
     detectable_difference,
     difference_power,
@@ -118,6 +118,21 @@ def test_two_models_of_one_kind_are_rarely_told_apart(simulate: Callable[..., Si
 def test_seeds_of_one_rung_are_rarely_told_apart(num_seeds: int, sd: float) -> None:
     rate, _ = rejections(simulate_seeds, 0.0, 2, num_seeds=num_seeds, sd=sd)
     assert rate <= 0.06
+
+
+@pytest.mark.parametrize(
+    ("num_seeds", "seeds", "common"), [(2, 1000, 10), (2, 300, 0), (3, 200, 20), (3, 20, 0.3), (4, 6, 0.3), (5, 10, 0)]
+)
+def test_few_seeds_that_differ_widely_are_rarely_told_apart(num_seeds: int, seeds: float, common: float) -> None:
+    # Normal differences; variances in units of the interaction. These are the worst cases of a grid over both.
+    generator, simulations = np.random.default_rng(6), 20_000
+    differences = math.sqrt(seeds + 1 + common) * generator.standard_normal(simulations)
+    measured = (seeds + 1) * generator.chisquare(num_seeds - 1, simulations) / (num_seeds - 1)
+    spreads = [Spread(max(one - 1, 0.0), common + 1, 1.0, num_seeds, 1000) for one in measured]
+    errors = np.array([one.standard_error for one in spreads])
+    free = np.array([one.degrees_of_freedom for one in spreads])
+    rate = np.mean(2 * stats.t.sf(np.abs(differences) / errors, free) < ALPHA)
+    assert 0.02 < rate <= 0.06
 
 
 def test_questions_counted_as_independent_would_be_told_apart_too_often() -> None:

@@ -24,7 +24,7 @@ SECONDS = {"tfidf": 5.0, "lstm": 60.0, "bert": 600.0}
 COSTS = {"num_parameters": 4_100_000.0, "model_bytes": 2_300_000.0, "test_items_per_second": 1234.5}
 RUN = {
     "run_id": "0123abcd", "deployment": "planted", "created": "2026-01-02T03:04:05+00:00", "code": "c0de",
-    "versions": {"numpy": "2.4.6"}, "machine": {"cores": 2, "processor": "x86_64"},
+    "versions": {"numpy": "2.4.6"}, "machine": {"cores": 2, "processor": "x86_64", "system": "Linux-6.1"},
     "parameters": {"seeds": [0, 1, 2], "finetuning": {"num_epochs": None}}, "seconds": 104.0,
 }  # fmt: skip
 Accuracies = dict[str, float]
@@ -199,3 +199,8 @@ def full_sources(tmp_path_factory: pytest.TempPathFactory) -> ReportSources:
 @pytest.fixture
 def build() -> Build:
     return build_sources
+
+
+@pytest.fixture
+def make_probe() -> Callable[..., ProbeSource]:
+    return write_probe

@@ -14,6 +14,8 @@ from components.report import sentences_en, sentences_zh, words_en, words_zh
 from components.report.content import Pieces
 from components.report.sentences import TEMPLATES, write_sentence
 from components.report.sources import JsonFile, ReportSources
+from components.report.verdict_sections import LEAD as LEAD_KINDS
+from components.report.verdict_sections import SHOWN_INGREDIENTS, WARNINGS
 from components.report.writing import open_writing
 
 Build = Callable[..., ReportSources]
@@ -48,8 +50,8 @@ def emitted_kinds() -> set[str]:
     """Every kind of sentence that the code of the evaluation can write, read from the code itself."""
     found: set[str] = set()
     endings: dict[str, set[str]] = {"effect": set(), "limit": set(), "reason": {"items"}}
-    for file in ("verdict_sentences.py", "label_curve.py", "verdict_pairs.py"):
-        tree = ast.parse((FOLDER / file).read_text())
+    for path in (*sorted(FOLDER.glob("verdict*.py")), FOLDER / "label_curve.py"):
+        file, tree = path.name, ast.parse(path.read_text())
         for node in ast.walk(tree):
             if isinstance(node, ast.Dict):
                 pairs = zip(node.keys, node.values, strict=True)
@@ -87,6 +89,17 @@ def test_every_kind_that_the_code_can_write_has_words_in_both_languages() -> Non
     assert {"best_clear", "seeds_too_few", "ingredient_costs", "not_separable_seeds", "ahead_throughout"} <= kinds
     for language in LANGUAGES:
         assert kinds <= set(TEMPLATES[language])
+
+
+def test_every_answer_has_a_form_in_few_words_and_every_choice_a_headline() -> None:
+    assert {*WARNINGS, *SHOWN_INGREDIENTS} <= emitted_kinds()
+    answers = {kind for kind in emitted_kinds() if kind.startswith(LEAD_KINDS)}
+    choices = {kind for kind in answers if kind not in ("best_clear", "best_leads", "all_tied")}
+    assert choices == {"only_rung", "best_is_cheapest", "cheaper_as_good", "cheaper_unproven"}
+    for templates in TEMPLATES.values():
+        variants = {kind for kind in templates for choice in choices if kind.startswith(choice)}
+        assert {f"use_{kind}" for kind in variants} <= set(templates)
+        assert {f"short_{kind}" for kind in answers | variants} <= set(templates)
 
 
 def test_languages_say_the_same_with_the_same_facts() -> None:

@@ -8,12 +8,14 @@ several readers who read the same cases (Obuchowski & Rockette 1995).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+
+from components.evaluation.seed_variance import SeedVariance
 
 Method = Literal["mcnemar", "items", "seeds_and_items"]
 SMALLEST_P = 1e-12
@@ -33,6 +35,13 @@ class Spread:
     num_seeds: int
     num_clusters: int
     """Test items, or groups of items that are not independent."""
+    additional_degrees: float = 0.0
+    """What other rungs add to the degrees of freedom of the variance between seeds; see ``SeedVariance``."""
+
+    @property
+    def seed_degrees(self) -> float:
+        """Degrees of freedom of the variance between seeds."""
+        return self.num_seeds - 1 + self.additional_degrees
 
     @property
     def standard_error(self) -> float:
@@ -49,13 +58,15 @@ class Spread:
             return float(max(self.num_clusters - 1, 1))
         ratio = (self.seeds + self.items) / between
         known = 1 + (self.interaction / between) ** 4
-        free = math.cbrt(ratio) if self.num_seeds == 2 else (self.num_seeds - 1) * ratio * known
+        free = math.cbrt(ratio) if self.seed_degrees < 2 else self.seed_degrees * ratio * known
         return float(min(free, max(self.num_clusters - 1, 1)))
 
     def with_items(self, factor: float) -> Spread:
         """The spread with ``factor`` times the test items."""
         clusters = max(round(self.num_clusters * factor), 2)
-        return Spread(self.seeds, self.items / factor, self.interaction / factor, self.num_seeds, clusters)
+        return replace(
+            self, items=self.items / factor, interaction=self.interaction / factor, num_clusters=clusters
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,12 @@ class PairedTest:
     """Seeds that both rungs have; 1 means that the claim is about these two models, not about training them again."""
 
 
-def spread_of(values: NDArray[np.float64], resampled: NDArray[np.float64], num_clusters: int) -> Spread:
+def spread_of(
+    values: NDArray[np.float64],
+    resampled: NDArray[np.float64],
+    num_clusters: int,
+    moderated: SeedVariance | None = None,
+) -> Spread:
     """The spread of the mean of S paired differences.
 
     Resampling items gives a covariance between the differences of any two seeds. Its mean is what items contribute;
@@ -92,6 +108,8 @@ def spread_of(values: NDArray[np.float64], resampled: NDArray[np.float64], num_c
         values: Differences on the test items, shape [S].
         resampled: The same on resampled items, shape [S, R].
         num_clusters: Independent test items.
+        moderated: What all rungs suggest for the variance between seeds; the larger of it and the differences' own
+            counts, as a rung may be noisier than the others.
     """
     num_seeds = len(values)
     known = resampled[:, ~np.isnan(resampled).any(axis=0)]
@@ -103,15 +121,20 @@ def spread_of(values: NDArray[np.float64], resampled: NDArray[np.float64], num_c
         return Spread(0.0, items, 0.0, 1, num_clusters)
     average = float(np.trace(covariance)) / num_seeds
     interaction = min(max((average - items) / (num_seeds - 1), 0.0), items)
-    between = float(np.var(values, ddof=1)) / num_seeds
-    return Spread(max(between - interaction, 0.0), items, interaction, num_seeds, num_clusters)
+    own, shared = float(np.var(values, ddof=1)), moderated or SeedVariance(0.0, 0.0)
+    seeds = max(max(own, shared.variance) / num_seeds - interaction, 0.0)
+    return Spread(seeds, items, interaction, num_seeds, num_clusters, shared.additional_degrees)
 
 
 def difference_test(
-    values: NDArray[np.float64], resampled: NDArray[np.float64], num_clusters: int, alpha: float
+    values: NDArray[np.float64],
+    resampled: NDArray[np.float64],
+    num_clusters: int,
+    alpha: float,
+    moderated: SeedVariance | None = None,
 ) -> tuple[PairedTest, Spread]:
     """Test whether the mean of S paired differences is zero; arguments as for ``spread_of``."""
-    spread = spread_of(values, resampled, num_clusters)
+    spread = spread_of(values, resampled, num_clusters, moderated)
     difference, error, free = float(values.mean()), spread.standard_error, spread.degrees_of_freedom
     half = float(stats.t.ppf(1 - alpha / 2, free)) * error
     p = max(float(2 * stats.t.sf(abs(difference) / error, free)), SMALLEST_P)

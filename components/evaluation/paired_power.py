@@ -22,13 +22,13 @@ def difference_power(difference: float, spread: Spread, alpha: float) -> float:
     """Probability that ``difference_test`` finds a true difference, as this spread lets expect.
 
     The mean difference is normal; the variance between seeds, from which the test takes its width and its degrees of
-    freedom, is a scaled chi-square with S - 1 degrees of freedom, over whose quantiles the power is averaged. What is
+    freedom, is a scaled chi-square with ``seed_degrees`` of them, over whose quantiles the power is averaged. What is
     measured of that variance is taken for its median, not its mean: of a few seeds most show too little of it, and
     the power would be overstated more often than not.
     """
     if spread.seeds > 0:
-        measured = (spread.seeds + spread.interaction) * (spread.num_seeds - 1)
-        likely = measured / float(stats.chi2.ppf(0.5, spread.num_seeds - 1))
+        measured = (spread.seeds + spread.interaction) * spread.seed_degrees
+        likely = measured / float(stats.chi2.ppf(0.5, spread.seed_degrees))
         spread = replace(spread, seeds=max(likely - spread.interaction, 0.0))
     widths = _rejection_widths(spread, alpha)
     shift, scaled = abs(difference) / spread.standard_error, widths / spread.standard_error
@@ -40,10 +40,8 @@ def _rejection_widths(spread: Spread, alpha: float) -> NDArray[np.float64]:
     if spread.num_seeds == 1:
         return np.array([stats.t.ppf(1 - alpha / 2, spread.degrees_of_freedom) * spread.standard_error])
     quantiles = (np.arange(NUM_QUANTILES) + 0.5) / NUM_QUANTILES
-    between = (spread.seeds + spread.interaction) * stats.chi2.ppf(quantiles, spread.num_seeds - 1)
-    seen = [
-        replace(spread, seeds=value) for value in np.maximum(between / (spread.num_seeds - 1) - spread.interaction, 0)
-    ]
+    between = (spread.seeds + spread.interaction) * stats.chi2.ppf(quantiles, spread.seed_degrees)
+    seen = [replace(spread, seeds=value) for value in np.maximum(between / spread.seed_degrees - spread.interaction, 0)]
     free = np.array([one.degrees_of_freedom for one in seen])
     return np.asarray(stats.t.ppf(1 - alpha / 2, free) * np.array([one.standard_error for one in seen]))
 

@@ -81,7 +81,7 @@ def _build_view(
         "minimum_detectable_difference": typical_detectable(pairs),
         "rungs": rows,
         "pairs": pairs,
-        "controls": control_rows(config.controls, pairs),
+        "controls": control_rows(config.controls, pairs, config.alpha),
     }
     return {**result, "sentences": view_sentences(result, view, config)}
 

@@ -17,7 +17,7 @@ def rank_rungs(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def tied_with_best(best: str, pairs: Sequence[Pair]) -> list[str]:
-    """Rungs that the corrected tests do not show to be worse than the best one.
+    """Rungs that the corrected comparisons with the best do not show to be worse than the best one.
 
     Rungs that share a few seeds only are tested on those, where the difference can have another sign than that of the
     means; such a rung is not shown to be worse, however small its p value.

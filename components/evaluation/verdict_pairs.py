@@ -20,6 +20,7 @@ from components.evaluation.paired_power import (
     items_needed,
     mcnemar_power,
 )
+from components.evaluation.seed_variance import SeedVariance, difference_variance
 from components.evaluation.tasks import Metric
 
 STATED_DIFFERENCE = 0.03
@@ -41,7 +42,11 @@ class Outcome:
 def all_pairs(
     config: ComparisonConfig, resampled: Resampled, runs: Mapping[str, Mapping[int, int]], metric: str, function: Metric
 ) -> list[Pair]:
-    """Tests of all pairs of rungs, the one with the higher mean first; p values adjusted for all of them (Holm).
+    """Tests of all pairs of rungs, the one with the higher mean first.
+
+    P values are adjusted (Holm 1979) within their family: comparisons with the best rung, which is what a verdict
+    claims something about (a conservative form of Hsu's 1984 multiple comparisons with the best, which allow for the
+    best one having been picked by the same data), and all pairs for the others.
 
     Args:
         config: Settings.
@@ -50,15 +55,38 @@ def all_pairs(
         metric: Name of the metric.
         function: The metric.
     """
-    names = list(runs)
+    names, shared = list(runs), shared_variances(resampled, runs)
     found = []
     for index, first in enumerate(names):
         for second in names[index + 1 :]:
-            outcome = _test(config, resampled, *common_seeds(runs[first], runs[second]), metric, function)
+            outcome = _test(config, resampled, runs[first], runs[second], shared.get((first, second)), metric, function)
             found.append({"first": first, "second": second, **_describe(config, resampled.num_items, outcome)})
-    for pair, adjusted in zip(found, holm([pair["p"] for pair in found]), strict=True):
-        pair |= {"p_holm": adjusted, "significant": adjusted < config.alpha}
+    _adjust(found, found, "all_pairs", config.alpha)
+    with_best = [pair for pair in found if pair["first"] == names[0]]
+    _adjust(with_best, with_best, "with_best", config.alpha)
     return found
+
+
+def _adjust(rows: Sequence[dict[str, Any]], tests: Sequence[Pair], family: str, alpha: float) -> None:
+    """Give rows the p values of their tests, adjusted for the number of tests in the family."""
+    for row, adjusted in zip(rows, holm([test["p"] for test in tests]), strict=True):
+        row |= {"family": family, "p_holm": adjusted, "significant": adjusted < alpha}
+
+
+def shared_variances(
+    resampled: Resampled, runs: Mapping[str, Mapping[int, int]]
+) -> dict[tuple[str, str], SeedVariance]:  # fmt: skip
+    """What all rungs suggest for each pair's variance between seeds; nothing where rungs were run with other seeds."""
+    seeds = sorted(next(iter(runs.values())))
+    if len(seeds) < 2 or len(runs) < 3 or any(sorted(positions) != seeds for positions in runs.values()):
+        return {}
+    scores_RS = np.array([[resampled.values[positions[seed]] for seed in seeds] for positions in runs.values()])
+    variances_RR, gained = difference_variance(scores_RS)
+    return {
+        (first, second): SeedVariance(float(variances_RR[row, column]), gained)
+        for row, first in enumerate(runs)
+        for column, second in enumerate(runs)
+    }
 
 
 def common_seeds(first: Mapping[int, int], second: Mapping[int, int]) -> tuple[list[int], list[int]]:
@@ -85,15 +113,20 @@ def find_pair(pairs: Sequence[Pair], first: str, second: str) -> Pair:
     raise KeyError((first, second))
 
 
-def control_rows(controls: Sequence[Control], pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """What each ingredient adds: the difference of the rung that has it and the one that lacks it."""
-    rows = []
+def control_rows(controls: Sequence[Control], pairs: Sequence[Pair], alpha: float) -> list[dict[str, Any]]:
+    """What each ingredient adds: the difference of the rung that has it and the one that lacks it.
+
+    Controls are named before the results are known: they are a family of their own.
+    """
+    rows: list[dict[str, Any]] = []
     for control in controls:
         pair = find_pair(pairs, control.with_, control.without)
-        numbers = {name: pair[name] for name in ("difference", "low", "high", "p", "p_holm", "significant")}
-        effect = "unclear" if not pair["significant"] else "adds" if pair["difference"] > 0 else "costs"
         names = {"ingredient": control.ingredient, "without": control.without, "with": control.with_}
-        rows.append({**names, **numbers, "effect": effect})
+        rows.append({**names, **{name: pair[name] for name in ("difference", "low", "high", "p")}})
+    _adjust(rows, rows, "controls", alpha)
+    for row in rows:
+        effect = "unclear" if not row["significant"] else "adds" if row["difference"] > 0 else "costs"
+        row["effect"] = effect
     return rows
 
 
@@ -105,13 +138,20 @@ def typical_detectable(pairs: Sequence[Pair]) -> float | None:
 
 
 def _test(
-    config: ComparisonConfig, resampled: Resampled, first: list[int], second: list[int], metric: str, function: Metric
+    config: ComparisonConfig,
+    resampled: Resampled,
+    one: Mapping[int, int],
+    other: Mapping[int, int],
+    shared: SeedVariance | None,
+    metric: str,
+    function: Metric,
 ) -> Outcome:
+    first, second = common_seeds(one, other)
     if len(first) == 1 and metric == "accuracy":
         return _exact(config, *(function(resampled.counts[runs[0]]) > 0.5 for runs in (first, second)))
     values = resampled.values[first] - resampled.values[second]
     drawn = resampled.resampled[first] - resampled.resampled[second]
-    test, spread = difference_test(values, drawn, resampled.num_clusters, config.alpha)
+    test, spread = difference_test(values, drawn, resampled.num_clusters, config.alpha, shared)
 
     def power(difference: float, factor: float = 1.0) -> float:
         return difference_power(difference, spread.with_items(factor) if factor != 1 else spread, config.alpha)

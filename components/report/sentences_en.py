@@ -9,19 +9,19 @@ SENTENCES = {
         "{rung:name} is the best of {num_rungs:count} rungs on {view:word}: {metric:word} {mean:score} "
         "({low:score}–{high:score}), mean of {num_seeds:seeds}. Every other rung is shown to be worse; the "
         "runner-up, {runner_up:name}, by {difference:points} (taken alone {difference_low:pt} to "
-        "{difference_high:pt}; {p_holm:p} after correction for all comparisons)."
+        "{difference_high:pt}; {p_holm:p} after correction for all its comparisons)."
     ),
     "best_leads": (
         "{rung:name} has the highest mean of {num_rungs:count} rungs on {view:word}: {metric:word} {mean:score} "
         "({low:score}–{high:score}), mean of {num_seeds:seeds}. The tests do not separate it from {tied:names}, "
         "but do from all others. Its lead over the runner-up, {runner_up:name}, is {difference:points} (taken "
-        "alone {difference_low:pt} to {difference_high:pt}; {p_holm:p} after correction for all comparisons)."
+        "alone {difference_low:pt} to {difference_high:pt}; {p_holm:p} after correction for all its comparisons)."
     ),
     "all_tied": (
         "There is no clear winner on {view:word}. {rung:name} has the highest mean, {metric:word} {mean:score} "
         "({low:score}–{high:score}; {num_seeds:seeds}), but none of the {num_rungs:count} rungs is shown to be "
         "worse. Its lead over {runner_up:name} is {difference:points} (taken alone {difference_low:pt} to "
-        "{difference_high:pt}; {p_holm:p} after correction for all comparisons)."
+        "{difference_high:pt}; {p_holm:p} after correction for all its comparisons)."
     ),
     # In few words: what to do, which rung leads, and why to choose as said.
     "use_only_rung": "Only {rung:name} was run.",

@@ -124,7 +124,7 @@ def test_a_fact_that_is_missing_is_an_error() -> None:
 def test_lead_in_words() -> None:
     assert say(LEAD) == (
         "bert is the best of 5 rungs on all test items: entity F1 .700 (.680–.719), mean of 3 seeds. Every other rung is shown to be "
-        "worse; the runner-up, lstm, by 3.2 points (taken alone −0.1 to 6.0; p < .001 after correction for all comparisons)."
+        "worse; the runner-up, lstm, by 3.2 points (taken alone −0.1 to 6.0; p < .001 after correction for all its comparisons)."
     )
     assert "检验不能把它与 lstm、tfidf 和 rnn 区分开" in say({**LEAD, "kind": "best_leads"}, "zh")
     assert "0.700（0.680–0.719）" in say(LEAD, "zh")

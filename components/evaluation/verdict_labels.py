@@ -70,11 +70,12 @@ def spread_labels(figure: Figure) -> Figure:
         across, up = label.xyann
         taken = [*placed, *(box for point, box in around.items() if point != label.xy)]
         costs: dict[tuple[Side, float], float] = {}
-        for height, side in product([up + step for step in STEPS_POINTS], SIDES):
-            box = _move(label, side, abs(across), height).get_window_extent(renderer)
+        beside = {side: _move(label, side, abs(across), up).get_window_extent(renderer) for side in SIDES}
+        for step, side in product(STEPS_POINTS, SIDES):
+            box, height = beside[side].translated(0, step * figure.dpi / 72), up + step
             covered = OVER_NAME * _covered(box, taken) + OVER_BAR * _covered(box, bars)
             outside = OUTSIDE * (box.width * box.height - _covered(box, [axes.bbox]))
-            costs[side, height] = covered + outside + FAR * abs(height - up)
+            costs[side, height] = covered + outside + FAR * abs(step)
         side, height = min(costs, key=lambda place: costs[place])
         placed.append(_move(label, side, abs(across), height).get_window_extent(renderer))
     return figure

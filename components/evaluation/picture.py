@@ -1,4 +1,4 @@
-"""The confusion matrix as a picture, and the font that has a label's characters."""
+"""The confusion matrix as a picture."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from numpy.typing import NDArray
+
+from components.fonts import find_font
 
 MAX_ANNOTATED = 20
 """Most labels whose cells are written out; beyond, the colour must do."""
@@ -32,7 +32,7 @@ def draw_confusion_matrix(matrix: NDArray[np.int64], labels: Sequence[str], titl
     Returns:
         Whether the labels are written out (false: numbered).
     """
-    font = find_font(labels)
+    font = find_font(map(shorten, labels))
     names = [shorten(label) for label in labels] if font else [str(index) for index in range(len(labels))]
     size = float(np.clip(2.2 + 0.55 * len(labels), 4.0, 14.0))
     figure = Figure(figsize=(size, size), dpi=120, layout="constrained")
@@ -50,22 +50,6 @@ def draw_confusion_matrix(matrix: NDArray[np.int64], labels: Sequence[str], titl
         _annotate(axes, matrix, share)
     figure.savefig(path, metadata={"Software": None})
     return font is not None
-
-
-def find_font(labels: Sequence[str]) -> FontProperties | None:
-    """The default font if it has every character of the labels, else the first installed one that does, else None."""
-    characters = {ord(character) for label in labels for character in shorten(label)}
-    default = FontProperties(family=rcParams["font.family"])
-    installed = sorted(fontManager.ttflist, key=lambda entry: (entry.name, entry.fname))
-    # matplotlib ships a font of last resort that maps every character, to a box.
-    files = [entry.fname for entry in installed if not entry.name.startswith(("Last Resort", "LastResort"))]
-    for file in [findfont(default), *files]:
-        try:
-            if characters <= get_font(file).get_charmap().keys():
-                return FontProperties(fname=file)
-        except (OSError, RuntimeError):
-            continue  # An unreadable font is another program's problem.
-    return None
 
 
 def shorten(label: str) -> str:

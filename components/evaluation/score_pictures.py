@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
-from components.evaluation.picture import find_font, shorten
+from components.evaluation.picture import shorten
 from components.evaluation.reference import Reference
+from components.fonts import find_font
 
 MAX_BARS = 30
 """Most types that are drawn, the most frequent ones; ``scores.json`` has them all."""
@@ -92,7 +93,7 @@ def _bars(
     axes: Axes, names: Sequence[str], numbers: Sequence[str], values: Sequence[float], notes: Sequence[str]
 ) -> bool:
     """Horizontal bars, the first on top; numbers instead of names where no installed font has their characters."""
-    font: FontProperties | None = find_font(names)
+    font: FontProperties | None = find_font(map(shorten, names))
     positions = range(len(names))
     axes.barh(positions, values, color="#4c78a8")
     axes.set_yticks(positions, [shorten(name) for name in names] if font else list(numbers), fontproperties=font)

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from components.evaluation.picture import find_font
 from components.evaluation.verdict_labels import num_columns, short_names, spread_labels
+from components.fonts import find_font
 
 Language = Literal["zh", "en"]
 INK = "#24292e"
@@ -160,7 +160,7 @@ def _words(verdict: dict[str, Any], language: Language) -> dict[str, str]:
 
 def _readable(language: Language) -> Language:
     """English where no installed font has the characters: boxes say nothing."""
-    return language if find_font(_characters(_WORDS[language].values())) else "en"
+    return language if find_font(_WORDS[language].values()) else "en"
 
 
 def _standing(rung: str, view: dict[str, Any]) -> str:
@@ -174,14 +174,9 @@ def _axes(height: float) -> Axes:
     return axes
 
 
-def _characters(texts: Iterable[str]) -> list[str]:
-    """Each one alone, as ``find_font`` looks at the beginning of a long text only."""
-    return sorted({character for text in texts for character in text})
-
-
 def _font(texts: Iterable[str], size: float = 8.0) -> FontProperties:
     """A font that has the texts' characters, or the default one where none is installed."""
-    font = (find_font(_characters(texts)) or FontProperties()).copy()
+    font = (find_font(texts) or FontProperties()).copy()
     font.set_size(size)
     return font
 

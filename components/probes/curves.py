@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from components.fonts import find_font
 from components.probes.intervals import Share
-from components.probes.pictures import find_font
 from components.text.sentences import Language
 
 DPI = 120

@@ -16,11 +16,11 @@ import torch
 from components.contract import LogMetrics, Metrics, ignore_metrics
 from components.encoders.recurrent import RecurrentEncoder, load_recurrent
 from components.errors import InputError
+from components.fonts import find_font
 from components.formats import read_encoder_card
 from components.probes.attention import AttentionReader, LeftOut, WordAttention
 from components.probes.curves import draw_attention, draw_gates, picture_language
 from components.probes.gates import GatedLayer, Gates, gate_activations
-from components.probes.pictures import find_font
 from components.probes.probe_file import Figure, Findings, Table, say, table, write_findings, write_not_meaningful
 from components.probes.structure_config import LookProbeConfig, LookSentence
 from components.text.normalization import NormalizationConfig, normalize

@@ -1,18 +1,18 @@
-"""Pictures of the probes of meaning, and the font that has the characters of a text."""
+"""Pictures of the probes of meaning."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager, get_font
+from matplotlib.font_manager import FontProperties
 from numpy.typing import NDArray
+
+from components.fonts import find_font
 
 COLORS = ("#3b6ea8", "#d1773b", "#5a9367", "#9a5b95", "#8a8a8a", "#b34f4f")
 MARKERS = ("o", "^", "s", "D", "v", "P")
@@ -38,37 +38,9 @@ class Cloud:
     """Sense of each of N points."""
 
 
-def find_font(texts: Sequence[str]) -> FontProperties | None:
-    """The default font if it has every character of the texts, else an installed one that does, else None."""
-    return _find_font(frozenset(ord(character) for text in texts for character in text if character not in "\n\u200b"))
-
-
 def readable(names: Sequence[str]) -> list[str]:
     """The names, or numbers in their place where no font has their characters."""
     return list(names) if find_font(names) else [f"#{number}" for number in range(1, len(names) + 1)]
-
-
-@lru_cache(maxsize=256)
-def _find_font(characters: frozenset[int]) -> FontProperties | None:
-    for file in _font_files():
-        try:
-            if characters <= get_font(file).get_charmap().keys():
-                return FontProperties(fname=file)
-        except (OSError, RuntimeError):
-            continue  # An unreadable font is another program's problem.
-    return None
-
-
-@lru_cache(maxsize=1)
-def _font_files() -> list[str]:
-    # Sans serif before serif; matplotlib's font of last resort maps every character, to a box.
-    entries = sorted(fontManager.ttflist, key=lambda entry: ("Sans" not in entry.name, entry.name, entry.fname))
-    known = [entry.fname for entry in entries if not entry.name.startswith(("Last Resort", "LastResort"))]
-    # matplotlib keeps its list of fonts in a cache, which fonts installed since then are missing from.
-    installed = sorted(
-        set(findSystemFonts()) - set(known), key=lambda file: ("Sans" not in file, "Regular" not in file, file)
-    )
-    return [findfont(FontProperties(family=rcParams["font.family"])), *known, *installed]
 
 
 def draw_intervals(bars: Sequence[Bar], *, chance: float, chance_name: str, title: str, axis: str, path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from components.errors import InputError
-from flows.pipelines import check_parameters, load_pipelines, set_field
+from flows.controls import chosen_controls
+from flows.pipelines import check_parameters, load_pipelines, parameters_model, set_field
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "pipelines.yaml").read_text(encoding="utf-8")
@@ -108,3 +109,25 @@ def test_a_misspelt_set_is_refused_with_a_suggestion(tmp_path):
 def test_prefect_itself_accepts_the_parameters(tmp_path):
     quick = load(tmp_path, TEXT)["quick"]
     assert quick.load_flow().validate_parameters(quick.parameters)["seeds"] == quick.parameters["seeds"]
+
+
+def settings_of(name: str):
+    """What a shipped deployment would climb with."""
+    seen = []
+    deployment = load_pipelines(ROOT / "pipelines.yaml")[name]
+    parameters = parameters_model(deployment).model_validate(deployment.parameters)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("flows.ladder.climb", lambda settings, parameters: seen.append(settings))
+        deployment.load_flow().fn(**dict(parameters))
+    return seen[0]
+
+
+@pytest.mark.parametrize("name", ["quick", "standard", "english"])
+def test_a_shipped_deployment_passes_every_check_before_the_first_stage(name):
+    settings_of(name).check()
+
+
+def test_standard_isolates_every_ingredient():
+    settings = settings_of("standard")
+    found = {(pair.without, pair.with_) for pair in chosen_controls(None, settings.rungs, settings.encoders)}
+    assert {("bert_random", "bert"), ("bert_no_nsp", "bert"), ("lstm", "lstm_word2vec"), ("lstm", "lstm_lm")} == found

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
+from components import fonts
 from components.artifacts import publish
 from components.errors import ArtifactError, InputError
 from components.evaluation import picture
@@ -177,16 +178,19 @@ def test_labels_without_a_font_are_numbered(tmp_path: Path, monkeypatch: pytest.
     inputs = make_inputs(tmp_path)
     _, latin = run(make_inputs_in(tmp_path / "latin"), tmp_path / "named")
     assert latin["labels_in_picture"] == "names"
-    monkeypatch.setattr(picture.fontManager, "ttflist", [])
+    only_latin = [file for file in fonts.font_files() if "DejaVuSans" in file][:1]
+    monkeypatch.setattr(fonts, "font_files", lambda: only_latin)
+    fonts._find_font.cache_clear()
     _, chinese = run(inputs, tmp_path / "numbered")
     assert chinese["labels_in_picture"] == "numbers"
-    assert picture.find_font(["yes", "no"]) is not None
+    assert fonts.find_font(["yes", "no"]) is not None
+    fonts._find_font.cache_clear()
 
 
 def test_the_font_of_last_resort_does_not_count() -> None:
     """It has a glyph for every character, and each of them is a box."""
-    assert any(entry.name.startswith("Last Resort") for entry in picture.fontManager.ttflist)
-    assert picture.find_font(["\U0010fffd"]) is None
+    assert any(entry.name.startswith("Last Resort") for entry in fonts.fontManager.ttflist)
+    assert fonts.find_font(["\U0010fffd"]) is None
 
 
 def make_inputs_in(root: Path) -> dict[str, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +62,8 @@ def publish_outcome(run: RunLog, store: Store, parameters: dict[str, Any], outco
         draw(rows, folder / "leaderboard.png")
         (folder / "leaderboard.html").write_text(render_html(board, clean), encoding="utf-8")
         sources = {"run": run_facts(run, parameters), **_sources(outcome)}
-        write_json(folder / SOURCES_FILE, sources)
+        # Tasks and parameters keep their order, which is that of the report.
+        (folder / SOURCES_FILE).write_text(json.dumps(sources, ensure_ascii=False, indent=1), encoding="utf-8")
         write_report(open_sources(sources, store), folder, language=language)
         run.client.log_artifacts(run.run_id, name)
     publish_to_prefect(board, texts)

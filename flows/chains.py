@@ -88,7 +88,7 @@ def train_encoder(chain: Chain, ground: Ground, execution: Ladder) -> Encoder:
     settings, reading = ground.settings, ground.task(chain).reading
     if chain.num_train_examples is not None:
         # Bags of words learn their vocabulary from the same labelled examples.
-        reading = replace(reading, num_train_examples=chain.num_train_examples)
+        reading = replace(reading, num_train_examples=chain.num_train_examples, labels=chain.num_train_examples)
     dataset, rungs = ground.datasets[chain.task], tuple(settings.rungs)
     trainer = EncoderTrainer(execution, settings.encoders, rungs, ground.corpus, dataset, reading)
     return trainer.train(ground.rung(chain), chain.seed)

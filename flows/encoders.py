@@ -43,6 +43,8 @@ class Reading:
     task: TaskName
     units: Units
     num_train_examples: int | None
+    labels: int | None = None
+    """The same number at a point of the label curve."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,8 @@ def _bag_of_words_config(settings: EncoderSettings, rung: Rung, seed: int, readi
 def _bag_of_words(trainer: EncoderTrainer, rung: Rung, seed: int) -> Encoder:
     config = _bag_of_words_config(trainer.settings, rung, seed, trainer.reading)
     tags = {"task": trainer.reading.task, "rung": rung.name, "seed": str(seed)}
+    if trainer.reading.labels is not None:
+        tags["labels"] = str(trainer.reading.labels)
     inputs = {"dataset": trainer.dataset, **trainer.units_of()}
     return _alone(stages.fit_bag_of_words(trainer.ladder, config, tags=tags, **inputs))
 

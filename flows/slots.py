@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import heapq
 import itertools
 import os
 import threading
@@ -19,8 +18,22 @@ class Stopped(KeyboardInterrupt):
     """The whole execution ends: a stage that waits or runs gives up, through no fault of its own."""
 
 
+class Urgency:
+    """How soon something is needed: the smallest priority of all who wait for it.
+
+    Without this a stage that an unimportant chain asked for first would keep important ones waiting for its turn.
+    """
+
+    def __init__(self, priority: int) -> None:
+        self.priority = priority
+
+    def raise_to(self, priority: int) -> None:
+        """Someone else waits too; takes effect when cores are handed out next."""
+        self.priority = min(self.priority, priority)
+
+
 class Slots:
-    """Cores, handed out by priority.
+    """Cores, handed out by urgency.
 
     The smallest priority is served first, equal ones in order of arrival. A stage that wants more cores than are free
     keeps those behind it waiting, or it would never get them.
@@ -29,20 +42,20 @@ class Slots:
     def __init__(self, total: int) -> None:
         self.total = total
         self._free = total
-        self._queue: list[tuple[int, int]] = []
+        self._queue: list[tuple[Urgency, int]] = []
         self._arrivals = itertools.count()
         self._changed = threading.Condition()
         self._closed = False
 
     @contextlib.contextmanager
-    def hold(self, wanted: int, priority: int) -> Iterator[None]:
+    def hold(self, wanted: int, urgency: Urgency) -> Iterator[None]:
         """Hold ``wanted`` cores, at most all, for a block.
 
         Raises:
             Stopped: The slots were closed meanwhile.
         """
         wanted = min(wanted, self.total)
-        self._take(wanted, (priority, next(self._arrivals)))
+        self._take(wanted, (urgency, next(self._arrivals)))
         try:
             yield
         finally:
@@ -50,15 +63,18 @@ class Slots:
                 self._free += wanted
                 self._changed.notify_all()
 
-    def _take(self, wanted: int, ticket: tuple[int, int]) -> None:
+    def _take(self, wanted: int, ticket: tuple[Urgency, int]) -> None:
         with self._changed:
-            heapq.heappush(self._queue, ticket)
-            self._changed.wait_for(lambda: self._closed or (self._queue[0] == ticket and self._free >= wanted))
+            self._queue.append(ticket)
+            self._changed.wait_for(lambda: self._closed or (self._next() is ticket and self._free >= wanted))
             if self._closed:
                 raise Stopped
-            heapq.heappop(self._queue)
+            self._queue.remove(ticket)
             self._free -= wanted
             self._changed.notify_all()
+
+    def _next(self) -> tuple[Urgency, int]:
+        return min(self._queue, key=lambda ticket: (ticket[0].priority, ticket[1]))
 
     def close(self) -> None:
         """Turn everyone away who waits or comes later."""
@@ -72,16 +88,23 @@ class SharedResults:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._futures: dict[str, Future[Artifact]] = {}
+        self._futures: dict[str, tuple[Future[Artifact], Urgency]] = {}
 
-    def get(self, key: str, make: Callable[[], Artifact]) -> Artifact:
-        """The artifact of ``key``: made now by the first who asks, its error shared by all who do."""
+    def get(self, key: str, priority: int, make: Callable[[Urgency], Artifact]) -> Artifact:
+        """The artifact of ``key``: made now by the first who asks, its error shared by all who do.
+
+        Args:
+            key: Of the artifact.
+            priority: Of who asks; the most important one's counts.
+            make: Called by the first one, with the urgency that all who ask can raise.
+        """
         with self._lock:
             first = key not in self._futures
-            future = self._futures.setdefault(key, Future())
+            future, urgency = self._futures.setdefault(key, (Future(), Urgency(priority)))
+            urgency.raise_to(priority)
         if first:
             try:
-                future.set_result(make())
+                future.set_result(make(urgency))
             except BaseException as error:
                 future.set_exception(error)
                 raise

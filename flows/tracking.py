@@ -24,7 +24,7 @@ from components.errors import ArtifactError, ConfigError
 from flows import fingerprint
 from flows.mlflow_runs import RunLog, rounded
 from flows.progress import StageProgress, say
-from flows.slots import SharedResults
+from flows.slots import SharedResults, Urgency
 from flows.workers import Workers
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Stage:
         _check_inputs(self, given)
         identity = fingerprint.identity_of(self.function, self.module, config, given)
         call = StageCall(self, ladder, config, dict(tags or {}), given, identity, fingerprint.key_of(identity))
-        return ladder.results.get(call.key, call.in_turn)
+        return ladder.results.get(call.key, ladder.priority, call.in_turn)
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class StageCall:
     identity: fingerprint.Identity
     key: str
 
-    def in_turn(self) -> Artifact:
+    def in_turn(self, urgency: Urgency) -> Artifact:
         """Wait for a core, then run as a Prefect task."""
         stage, ladder = self.stage, self.ladder
-        with ladder.workers.slot(ladder.priority, all_cores=self.all_cores):
+        with ladder.workers.slot(urgency, all_cores=self.all_cores):
             # Prefect walks through every argument of a task, which here is the whole execution so far: it gets none.
             as_task = task(name=stage.title, task_run_name=self.label, cache_policy=NO_CACHE, persist_result=False)
             artifact: Artifact = as_task(self.run)(return_state=True).result()
@@ -139,7 +139,10 @@ class StageCall:
 
     @property
     def _distinctions(self) -> list[str]:
-        return [f"seed {value}" if name == "seed" else value for name, value in self.tags.items()]
+        return [_SHOWN.get(name, "{}").format(value) for name, value in self.tags.items()]
+
+
+_SHOWN = {"seed": "seed {}", "labels": "{} labels"}
 
 
 def _run_stage(call: StageCall) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from components import errors
 from components.contract import LogMetrics, Metrics, StageConfig
 from components.errors import InputError, RungsError
-from flows.slots import Slots, Stopped, num_cores, num_workers
+from flows.slots import Slots, Stopped, Urgency, num_cores, num_workers
 
 Paths = Mapping[str, Path | tuple[Path, ...]]
 
@@ -47,13 +47,13 @@ class Workers:
         self._stopping = False
 
     @contextlib.contextmanager
-    def slot(self, priority: int, *, all_cores: bool) -> Iterator[None]:
+    def slot(self, urgency: Urgency, *, all_cores: bool) -> Iterator[None]:
         """Hold the cores of one stage.
 
         Raises:
             Stopped: The run is ending.
         """
-        with self.slots.hold(self.slots.total if all_cores else 1, priority):
+        with self.slots.hold(self.slots.total if all_cores else 1, urgency):
             yield
 
     def num_threads(self, *, all_cores: bool) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from components.contract import StageConfig
 from components.errors import ConfigError, InputError, RungsError, TrainingError
-from flows.slots import SharedResults, Slots, Stopped, num_workers
+from flows.slots import SharedResults, Slots, Stopped, Urgency, num_workers
 from flows.workers import StageCrash, Workers
 
 STAGES = """
@@ -142,12 +142,12 @@ def test_stopping_ends_running_and_waiting_stages_at_once(workers, module, tmp_p
         running.set()
 
     def hold_and_run():
-        with workers.slots.hold(workers.slots.total, 0):
+        with workers.slots.hold(workers.slots.total, Urgency(0)):
             workers.run("planted_stages", "endless", module.Config(), {"out_dir": tmp_path}, 1, log_metrics)
 
     def wait_in_line():
         running.wait(60)
-        with workers.slots.hold(1, 1):
+        with workers.slots.hold(1, Urgency(1)):
             pass
 
     with ThreadPoolExecutor(2) as pool:
@@ -167,7 +167,7 @@ def test_slots_serve_the_smallest_priority_and_never_more_than_there_are():
     slots, order, most, lock = Slots(2), [], [0, 0], threading.Lock()
 
     def stage(wanted, priority):
-        with slots.hold(wanted, priority):
+        with slots.hold(wanted, Urgency(priority)):
             with lock:
                 order.append(priority)
                 most[0] += wanted
@@ -177,7 +177,7 @@ def test_slots_serve_the_smallest_priority_and_never_more_than_there_are():
                 most[0] -= wanted
 
     with ThreadPoolExecutor(8) as pool:
-        with slots.hold(2, 0):
+        with slots.hold(2, Urgency(0)):
             futures = []
             for priority in (5, 3, 1, 4, 2):
                 futures.append(pool.submit(stage, 2 if priority == 3 else 1, priority))
@@ -190,7 +190,7 @@ def test_slots_serve_the_smallest_priority_and_never_more_than_there_are():
 
 
 def test_a_stage_may_want_more_cores_than_there_are():
-    with Slots(1).hold(4, 0):
+    with Slots(1).hold(4, Urgency(0)):
         pass
 
 
@@ -205,13 +205,35 @@ def test_a_shared_result_is_made_once_and_its_error_reaches_all_who_wait():
         return value
 
     with ThreadPoolExecutor(6) as pool:
-        good = [pool.submit(shared.get, "k", lambda: make("good")) for _ in range(3)]
-        bad = [pool.submit(shared.get, "l", lambda: make("bad")) for _ in range(3)]
+        good = [pool.submit(shared.get, "k", 0, lambda urgency: make("good")) for _ in range(3)]
+        bad = [pool.submit(shared.get, "l", 0, lambda urgency: make("bad")) for _ in range(3)]
         assert [future.result() for future in good] == ["good"] * 3
         for future in bad:
             with pytest.raises(TrainingError, match="loss nan"):
                 future.result()
     assert sorted(calls) == ["bad", "good"]
+
+
+def test_a_stage_that_an_important_chain_needs_too_comes_before_less_important_ones():
+    slots, shared, order = Slots(1), SharedResults(), []
+
+    def make(name):
+        def in_turn(urgency):
+            with slots.hold(1, urgency):
+                order.append(name)
+                return name
+
+        return in_turn
+
+    with ThreadPoolExecutor(4) as pool:
+        with slots.hold(1, Urgency(0)):
+            asked = [("shared", 9), ("other", 5), ("shared", 1)]
+            futures = []
+            for name, priority in asked:
+                futures.append(pool.submit(shared.get, name, priority, make(name)))
+                time.sleep(0.05)
+        assert [future.result() for future in futures] == ["shared", "other", "shared"]
+    assert order == ["shared", "other"]
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5"])
